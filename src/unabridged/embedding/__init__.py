@@ -1,0 +1,1 @@
+"""Any text becomes one vector: plan, look up, send, check, pool."""

@@ -1,0 +1,208 @@
+"""Every error that unabridged raises, in one tree.
+
+::
+
+    UnabridgedError
+    ├── ConfigError (ValueError)          a setting: its path, what was found, what would be right
+    ├── InputError (ValueError)           a text or a file that cannot be taken
+    │   ├── EmptyText                     blank, under the policy ``empty="error"``
+    │   ├── UnknownScript                 too many unknown tokens, under ``on_unknown="error"``
+    │   ├── UnreadableFile                missing, binary, wrongly encoded, not permitted
+    │   └── CapUnenforceable              one character alone is over the limit
+    ├── ProviderError                     a refusal; carries the classified :class:`~unabridged.types.Fault`
+    │   ├── Overflow                      a text, or a request, over a limit
+    │   ├── RateLimited                   also overloaded, and quotas
+    │   ├── AuthFailed
+    │   ├── ModelNotFound
+    │   ├── BadReply                      an answer that cannot be trusted: count, index, width, NaN
+    │   └── ProviderTimeout (TimeoutError)
+    ├── BudgetExhausted                   too many attempts for one text: the limit, the attempts, the sizes
+    ├── EmbeddingFailed                   some texts failed; the finished part is attached
+    ├── ModelMismatch                     vectors of two models, or of one that drifted, would be mixed
+    ├── StoreError                        the memory: a lost lease, a refused commit, a newer schema
+    │   ├── Conflict                      another writer moved the head
+    │   └── NotFound (LookupError)        an artifact, entity, edge, session or dataset that is not there
+    ├── JobError                          a batch job that cannot go on: what, where, how to resume
+    └── MissingExtra (ImportError)        an optional package, and the extra that installs it
+
+Messages name positions and sizes, never the contents of a text, a key or a vector.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from unabridged.types import Fault
+
+__all__ = [
+    "AuthFailed",
+    "BadReply",
+    "BudgetExhausted",
+    "CapUnenforceable",
+    "ConfigError",
+    "Conflict",
+    "EmbeddingFailed",
+    "EmptyText",
+    "InputError",
+    "JobError",
+    "MissingExtra",
+    "ModelMismatch",
+    "ModelNotFound",
+    "NotFound",
+    "Overflow",
+    "ProviderError",
+    "ProviderTimeout",
+    "RateLimited",
+    "StoreError",
+    "UnabridgedError",
+    "UnknownScript",
+    "UnreadableFile",
+]
+
+
+class UnabridgedError(Exception):
+    """The root: catch it to catch everything this library raises by itself."""
+
+
+class ConfigError(UnabridgedError, ValueError):
+    """A setting is wrong. The message is one line: the path, what was found, what would be right.
+
+    >>> str(ConfigError("embedding.dimensions", "found '768' (a string), expected a whole number"))
+    "embedding.dimensions: found '768' (a string), expected a whole number"
+    """
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"{path}: {problem}" if path else problem)
+        self.path = path
+        self.problem = problem
+
+
+class InputError(UnabridgedError, ValueError):
+    """A text or a file that cannot be taken as it is."""
+
+
+class EmptyText(InputError):
+    """A text is empty or blank, and the policy says that this is an error."""
+
+    def __init__(self, indices: Sequence[int]) -> None:
+        self.indices = tuple(indices)
+        one = len(self.indices) == 1
+        where = ", ".join(map(str, self.indices[:10])) + (" …" if len(self.indices) > 10 else "")
+        super().__init__(
+            f"{'text' if one else 'texts'} {where} {'is' if one else 'are'} empty or blank; "
+            'pass empty="skip" or empty="zero" to go on without'
+        )
+
+
+class UnknownScript(InputError):
+    """The model's vocabulary does not know the script of a text (SPEC L14)."""
+
+
+class UnreadableFile(InputError):
+    """A file cannot be read as text: the path and the reason."""
+
+    def __init__(self, path: object, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class CapUnenforceable(InputError):
+    """One character alone is over the limit, so no cut can help."""
+
+
+class ProviderError(UnabridgedError):
+    """A provider refused, failed, or answered with something that cannot be used.
+
+    ``fault`` says what it means; ``body`` is the reply as it came, for the caller alone
+    (it may quote the text, so it never enters the message or a log).
+    """
+
+    def __init__(self, message: str, fault: Fault, *, body: object = None) -> None:
+        super().__init__(message)
+        self.fault = fault
+        self.body = body
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by parts: workers in other processes hand their errors back."""
+        return _rebuild, (type(self), str(self), self.fault, self.body)
+
+
+def _rebuild(kind: type[ProviderError], message: str, fault: Fault, body: object) -> ProviderError:
+    return kind(message, fault, body=body)
+
+
+class Overflow(ProviderError):
+    """A text, or a whole request, is over a limit of the provider."""
+
+
+class RateLimited(ProviderError):
+    """Too many requests or tokens, an exhausted quota, or an overloaded server."""
+
+
+class AuthFailed(ProviderError):
+    """The key is missing, wrong, revoked, or not allowed."""
+
+
+class ModelNotFound(ProviderError):
+    """The model's name is not known to the provider."""
+
+
+class BadReply(ProviderError):
+    """The answer cannot be trusted: wrong count, index, width, or values."""
+
+
+class ProviderTimeout(ProviderError, TimeoutError):
+    """No answer within the time allowed."""
+
+
+class BudgetExhausted(UnabridgedError):
+    """A text used up its requests (promise 5): states the limit, the attempts and the sizes."""
+
+
+class EmbeddingFailed(UnabridgedError):
+    """Some texts could not be embedded. ``result`` holds every text's outcome, the finished ones too."""
+
+    def __init__(self, message: str, result: Any) -> None:
+        super().__init__(message)
+        self.result = result
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by parts, so that the finished part travels between processes."""
+        return type(self), (str(self), self.result)
+
+
+class ModelMismatch(UnabridgedError):
+    """Vectors of two models, or of one that has drifted, would be compared or mixed."""
+
+
+class StoreError(UnabridgedError):
+    """The memory's store cannot do what was asked, and nothing was changed."""
+
+
+class Conflict(StoreError):
+    """Another writer moved the head first; read again and retry."""
+
+
+class NotFound(StoreError, LookupError):
+    """What was asked for is not in the dataset."""
+
+
+class JobError(UnabridgedError):
+    """A batch job cannot go on: what happened, where, and how to resume."""
+
+
+class MissingExtra(UnabridgedError, ImportError):
+    """An optional package is not installed.
+
+    >>> str(MissingExtra("onnxruntime", "local"))
+    "onnxruntime is not installed: pip install 'unabridged[local]'"
+    """
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"{package} is not installed: pip install 'unabridged[{extra}]'")
+        self.package = package
+        self.extra = extra

@@ -1,0 +1,1 @@
+"""Batch work: resumable, local or distributed."""

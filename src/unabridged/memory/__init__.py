@@ -1,0 +1,1 @@
+"""Artifacts, graph, links, vectors and recall, on LanceDB."""

@@ -1,0 +1,1 @@
+"""One raw request to a model, and what a refusal means."""

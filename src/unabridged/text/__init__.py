@@ -1,0 +1,1 @@
+"""Cutting text: pure, no I/O, no policy."""

@@ -1,0 +1,1 @@
+"""Nine ways to cut, one file each."""
