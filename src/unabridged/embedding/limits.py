@@ -1,0 +1,135 @@
+"""What a provider takes, as known now: declared, then tightened by what it refuses.
+
+Thread-safe; one object serves all calls of an embedder. A guess (a refusal without numbers) is
+kept apart until a smaller cut has been accepted, so that one odd text cannot shrink all others.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from unabridged.types import Limit
+
+if TYPE_CHECKING:
+    from unabridged.types import Fault
+
+__all__ = ["LearnedStore", "LimitsInForce", "next_guess"]
+
+# Limits that models really have, a factor of four apart: a refusal without numbers goes one rung down,
+# which ends within twice the requests of an exact plan (case 3).
+_RUNGS = (32_768, 8192, 2048, 512, 128, 32)
+_SMALLEST_LIMIT = 32  # no model takes less; a smaller number was not a limit
+_SCALE_RANGE = (0.5, 8.0)
+
+
+class LearnedStore(Protocol):
+    """Where learned limits outlive the process."""
+
+    def load(self) -> Limit:
+        """What has been learned of this host and model."""
+        ...
+
+    def learn(self, limit: Limit, fault: Fault) -> None:
+        """Keep a tightened limit, and the fault that it came from."""
+        ...
+
+
+def next_guess(tokens: float) -> int | None:
+    """The next plausible limit under a size that was refused; ``None`` below the smallest.
+
+    >>> next_guess(5500), next_guess(2048), next_guess(20)
+    (2048, 512, None)
+    """
+    return next((rung for rung in _RUNGS if rung < tokens), None)
+
+
+class LimitsInForce:
+    """The limit that holds now, and how many of the provider's tokens one of ours stands for."""
+
+    def __init__(self, declared: Limit, store: LearnedStore | None = None) -> None:
+        self.declared = declared
+        self._store = store
+        self._limit = declared.tighten(store.load()) if store is not None else declared
+        self._scale = 1.0
+        self._accepted = 0.0
+        self._lock = threading.Lock()
+
+    @property
+    def limit(self) -> Limit:
+        """Declared and learned, the smaller of each two."""
+        return self._limit
+
+    @property
+    def scale(self) -> float:
+        """Provider tokens per token counted here; 1 until a refusal or a bill says otherwise."""
+        return self._scale
+
+    def accepted(self, largest: int, counted: int, billed: int | None) -> None:
+        """A request went through: its largest text, all of its tokens as counted here, and as billed."""
+        with self._lock:
+            self._accepted = max(self._accepted, largest * self._scale)
+            # Small requests say more about special tokens than about the text.
+            if billed is not None and counted >= 256 and billed > counted * self._scale:
+                self._scale = _within(billed / counted)
+
+    def refused_input(self, fault: Fault, counted: int | None) -> bool:
+        """Learn from a text over the limit that was ``counted`` here; whether the limit is now known."""
+        limit, unit = fault.limit, fault.unit or "tokens"
+        with self._lock:
+            if counted and fault.actual and unit == "tokens":
+                self._scale = max(self._scale, _within(fault.actual / counted))
+            if limit is None and fault.excess and counted and unit == "tokens":
+                limit = int(counted * self._scale) - fault.excess
+            if limit is None or limit < _SMALLEST_LIMIT:
+                return False
+            if unit == "tokens":
+                if limit < self._accepted / self._scale * _SCALE_RANGE[0]:
+                    return False  # much more has gone through: this number is not the limit
+                return self._tighten(Limit(input_tokens=limit), fault)
+            if unit in ("chars", "bytes"):
+                return self._tighten(Limit(**{f"input_{unit}": limit}), fault)
+        return False
+
+    def refused_request(self, fault: Fault, inputs: int, tokens: int, size: int) -> None:
+        """Learn from a request over the limit (its inputs, tokens, bytes): strictly less next time."""
+        with self._lock:
+            if fault.kind == "batch_count" or fault.unit == "inputs":
+                cap = _below(fault.limit, inputs)
+                self._tighten(Limit(request_inputs=cap), fault)
+            elif fault.unit in ("bytes", "chars"):
+                self._tighten(Limit(request_bytes=_below(fault.limit, size)), fault)
+            else:
+                if fault.actual and tokens:
+                    self._scale = max(self._scale, _within(fault.actual / tokens))
+                self._tighten(Limit(request_tokens=_below(fault.limit, int(tokens * self._scale))), fault)
+
+    def confirm_guess(self, guess: int, fault: Fault) -> None:
+        """A cut to a guessed limit went through after a larger one was refused: remember it."""
+        with self._lock:
+            if guess > self._accepted:
+                self._tighten(Limit(input_tokens=guess), fault)
+
+    def count_more(self, ratio: float) -> None:
+        """Our count of a refused text is too low: one of ours stands for at least ``ratio``."""
+        with self._lock:
+            self._scale = max(self._scale, _within(ratio))
+
+    def _tighten(self, other: Limit, fault: Fault) -> bool:
+        tighter = self._limit.tighten(other)
+        if tighter != self._limit:
+            self._limit = tighter
+            if self._store is not None:
+                self._store.learn(other, replace(fault, indices=()))
+        return True
+
+
+def _below(stated: int | None, actual: int) -> int:
+    """The stated cap if it is one for a request of this size, else half of the request."""
+    return stated if stated is not None and 0 < stated < actual else max(1, actual // 2)
+
+
+def _within(ratio: float) -> float:
+    low, high = _SCALE_RANGE
+    return min(max(ratio, low), high)

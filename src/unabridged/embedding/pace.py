@@ -1,0 +1,163 @@
+"""When the next request may go: how many at once, how many a second, first in first out.
+
+Pure arithmetic behind a lock: the clock comes in with each call. The number in flight falls with every
+overload, time-out and 429, and rises with success. A rate is in force only once a provider has
+said 429; it follows what the provider admits, and probes a little above it.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from unabridged.types import FaultKind
+
+__all__ = ["Outcome", "Pace", "outcome_of"]
+
+Outcome = Literal["ok", "limited", "slow", "other"]
+
+_WINDOW_SECONDS = 5.0  # over which the admitted rate is measured
+_GROWTH = 0.05  # a second: how fast the rate probes upwards
+_BACK_OFF = 0.95  # of the measured rate, after a refusal
+_FEWER = 0.7  # of the requests in flight, after an overload
+_SETTLE_SECONDS = 0.5  # refusals of one burst count once
+_SLOWEST = 0.05  # requests a second: a rate never falls below one in twenty seconds
+_POLL = 0.005  # how soon a caller that waits for a place asks again
+_LONGEST_POLL = 0.25
+
+
+def outcome_of(kind: FaultKind) -> Outcome:
+    """What a fault says about the pace."""
+    if kind in ("rate_limit", "quota"):
+        return "limited"
+    return "slow" if kind in ("overloaded", "timeout", "upstream_error") else "other"
+
+
+class Pace:
+    """The gate in front of one key of one provider.
+
+    >>> pace = Pace(2)
+    >>> first, second, third = pace.ticket(), pace.ticket(), pace.ticket()
+    >>> pace.enter(first, 0.0), pace.enter(second, 0.0), pace.enter(third, 0.0) > 0
+    (0.0, 0.0, True)
+    """
+
+    def __init__(self, concurrency: int) -> None:
+        self.concurrency = concurrency
+        self.in_flight = 0
+        self._window = float(concurrency)
+        self._rate: float | None = None
+        self._next = 0.0
+        self._hold = 0.0
+        self._lowered = -1e9
+        self._refused_since_ok = 0
+        self._admitted: deque[float] = deque()
+        self._grown = 0.0
+        self._tickets = itertools.count()
+        self._waiting: list[int] = []
+        self._gone: set[int] = set()
+        self._lock = threading.Lock()
+
+    @property
+    def window(self) -> float:
+        """How many requests may be in flight now."""
+        return self._window
+
+    @property
+    def rate(self) -> float | None:
+        """Requests a second in force, or ``None`` while no 429 has been seen."""
+        return self._rate
+
+    def ticket(self) -> int:
+        """A place in the queue. It keeps its place when a request has to be sent again."""
+        return next(self._tickets)
+
+    def enter(self, ticket: int, now: float) -> float:
+        """0 if the ticket's request may go now (it then is in flight), else seconds until to ask again."""
+        with self._lock:
+            ahead = self._ahead_of(ticket)
+            wait = max(self._hold - now, self._next - now if self._rate is not None else 0.0)
+            if ahead == 0 and wait <= 0 and self.in_flight < int(self._window):
+                self._leave_queue(ticket)
+                self.in_flight += 1
+                if self._rate is not None:
+                    self._next = max(now, self._next) + 1.0 / self._rate
+                return 0.0
+            self._queue(ticket)
+            spacing = 0.0 if self._rate is None else ahead / self._rate
+            return min(max(wait + spacing, _POLL), _LONGEST_POLL)
+
+    def quit(self, ticket: int) -> None:
+        """Give up a place without sending."""
+        with self._lock:
+            self._leave_queue(ticket)
+
+    def leave(self, now: float, outcome: Outcome, retry_after: float | None = None) -> None:
+        """A request is back."""
+        with self._lock:
+            self.in_flight -= 1
+            if outcome == "ok":
+                self._succeeded(now)
+            elif outcome == "limited":
+                self._limited(now, retry_after)
+            elif outcome == "slow":
+                self._lower(now)
+
+    def _succeeded(self, now: float) -> None:
+        self._refused_since_ok = 0
+        self._admitted.append(now)
+        self._forget(now)
+        self._window = min(self._window + 1.0 / max(self._window, 1.0), float(self.concurrency))
+        if self._rate is not None:
+            self._rate *= 1.0 + _GROWTH * min(max(now - self._grown, 0.0), 1.0)
+            self._grown = now
+
+    def _limited(self, now: float, retry_after: float | None) -> None:
+        self._refused_since_ok += 1
+        fresh = now - self._lowered > _SETTLE_SECONDS
+        first = self._rate is None
+        self._lower(now)
+        if fresh:
+            measured = self._measured(now)
+            self._rate = max(_SLOWEST, min(measured, self._rate or measured) * _BACK_OFF)
+            self._grown = now
+            self._next = max(self._next, now + 1.0 / self._rate)
+        # One refused probe waits alone; a provider that admits nothing holds everyone.
+        if retry_after and (first or self._refused_since_ok > 1):
+            self._hold = max(self._hold, now + retry_after)
+
+    def _lower(self, now: float) -> None:
+        if now - self._lowered > _SETTLE_SECONDS:
+            self._lowered = now
+            self._window = max(1.0, self._window * _FEWER)
+
+    def _measured(self, now: float) -> float:
+        self._forget(now)
+        if len(self._admitted) < 2:
+            return (self._rate or max(float(self.in_flight + 1), 1.0)) / 2
+        return len(self._admitted) / max(now - self._admitted[0], 0.05)
+
+    def _forget(self, now: float) -> None:
+        while self._admitted and now - self._admitted[0] > _WINDOW_SECONDS:
+            self._admitted.popleft()
+
+    def _ahead_of(self, ticket: int) -> int:
+        while self._waiting and self._waiting[0] in self._gone:
+            self._gone.discard(heapq.heappop(self._waiting))
+        if not self._waiting or self._waiting[0] >= ticket:
+            return 0
+        return sum(1 for other in self._waiting if other < ticket and other not in self._gone)
+
+    def _queue(self, ticket: int) -> None:
+        if ticket in self._gone:
+            self._gone.discard(ticket)
+        elif ticket not in self._waiting:
+            heapq.heappush(self._waiting, ticket)
+
+    def _leave_queue(self, ticket: int) -> None:
+        if ticket in self._waiting:
+            self._gone.add(ticket)

@@ -1,0 +1,427 @@
+"""One call of an embedder, step by step: texts -> documents -> look up -> cut -> send -> pool -> outcomes."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from unabridged.embedding.cache import Entry
+from unabridged.embedding.fingerprint import key
+from unabridged.embedding.plan import Chunking, cut_text, fitting, in_force
+from unabridged.embedding.pooling import dispersion, pool
+from unabridged.embedding.results import Progress, TextResult, unique_tokens
+from unabridged.embedding.work import Document, Piece, Work
+from unabridged.errors import CapUnenforceable, InputError
+from unabridged.text.packing import to_chunks
+from unabridged.types import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from unabridged.embedding.flights import Landing
+    from unabridged.embedding.settings import Settings
+    from unabridged.types import Limit, Vector, Vectors
+
+__all__ = ["Run"]
+
+_log = logging.getLogger("unabridged")
+
+
+class Run:
+    """The texts of one call on their way.
+
+    The order: :meth:`prepare`, then while :meth:`work` gives work: drive it, :meth:`keep` after each
+    answer, wait for ``theirs`` (vectors that other callers are asking for), :meth:`join`; at last
+    :meth:`outcomes`.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        texts: Sequence[str],
+        *,
+        vector_print: str,
+        document_print: str,
+        chunk_vectors: bool,
+        progress: Callable[[Progress], None] | None,
+    ) -> None:
+        self.settings = settings
+        self.texts = texts
+        self.blank = [at for at, text in enumerate(texts) if not text or text.isspace()]
+        self.theirs: dict[bytes, Landing] = {}
+        self.requests = self.billed = 0
+        self._vector_print = vector_print
+        self._document_print = document_print
+        self._chunk_vectors = chunk_vectors
+        self._progress = progress
+        self._started = time.monotonic()
+        self._documents = self._distinct()
+        self._leaders: dict[bytes, Piece] = {}
+        self._mine: set[bytes] = set()
+        self._left: list[Piece] = []
+        self._work: Work | None = None
+        self._tokens_done = self._tokens_all = 0
+        self._finished: set[int] = set()
+
+    # -- looking up and cutting --------------------------------------------------------------------
+
+    def prepare(self) -> None:
+        """Hash, look up, count and cut; what is not known yet becomes pieces."""
+        documents = list(self._documents.values())
+        short = [d for d in documents if self._surely_fits(d.text)]
+        long = [d for d in documents if not self._surely_fits(d.text)]
+        for document, tokens in zip(short, self.settings.counts([d.text for d in short]), strict=True):
+            self._whole(document, tokens)
+        self._look_up_documents(long)
+        for document in long:
+            if document.entry is None or self._chunk_vectors:
+                self._cut(document)
+        self._look_up_pieces([p for d in documents for p in d.pieces])
+        self._tokens_all = sum(d.tokens for d in documents)
+        self._report()
+
+    def _distinct(self) -> dict[str, Document]:
+        documents: dict[str, Document] = {}
+        blank = set(self.blank)
+        for at, text in enumerate(self.texts):
+            if at in blank:
+                continue
+            if text in documents:
+                documents[text].indices.append(at)
+            else:
+                documents[text] = Document(text, [at])
+        return documents
+
+    def _surely_fits(self, text: str) -> bool:
+        """Whether no counting is needed: no tokenizer makes more tokens than UTF-8 bytes."""
+        plan = self.settings.cutting
+        if plan is None:
+            return True
+        least = min(
+            x for x in (plan.trigger_tokens, plan.trigger_chars, plan.trigger_bytes, 1 << 62) if x is not None
+        )
+        return len(text) * (1 if text.isascii() else 4) + self.settings.special_tokens <= least
+
+    def _look_up_documents(self, documents: list[Document]) -> None:
+        for document in documents:
+            document.key = key(self._document_print, document.text)
+        cache = self.settings.cache
+        found = cache.get(d.key for d in documents) if cache is not None else {}
+        for document in documents:
+            document.entry = found.get(document.key)
+            if document.entry is not None:
+                document.tokens = document.entry.tokens or 0
+                document.cut = document.entry.spans is not None
+
+    def _whole(self, document: Document, tokens: int) -> None:
+        document.tokens = tokens
+        span = Span(0, len(document.text))
+        document.pieces = [
+            Piece(document, span, document.text, tokens, key(self._vector_print, document.text))
+        ]
+
+    def _cut(self, document: Document) -> None:
+        settings, text = self.settings, document.text
+        if document.entry is not None and document.entry.spans is not None:
+            rows = document.entry.spans.tolist()
+            document.pieces = [self._piece(document, Span(a, b), tokens) for a, b, tokens, _ in rows]
+            return
+        tokens = document.tokens or settings.count(text)
+        if settings.cutting is None or not settings.cuts or not self._over(text, tokens):
+            self._whole(document, tokens)
+            return
+        document.tokens = tokens
+        _log.info(
+            "Document of %d tokens exceeds the limit (%s), chunking it",
+            tokens,
+            _limit_words(settings.limits.limit),
+        )
+        try:
+            spans = settings.segment(text)
+        except CapUnenforceable:
+            self._whole(document, tokens)  # L8: it goes as it is, and the provider's error comes back
+            return
+        if settings.truncates:
+            spans, document.truncated = spans[:1], True
+        _log.info("Document split into %d chunks", len(spans))
+        document.cut = len(spans) > 1 or document.truncated
+        chunks = to_chunks(text, spans, settings.measure)
+        document.pieces = [self._piece(document, Span(c.start, c.end), c.tokens) for c in chunks]
+
+    def _over(self, text: str, tokens: int) -> bool:
+        plan, scale = self.settings.cutting, self.settings.limits.scale
+        assert plan is not None  # noqa: S101 - the caller has looked
+        return (
+            (
+                plan.trigger_tokens is not None
+                and (tokens + self.settings.special_tokens) * scale > plan.trigger_tokens
+            )
+            or (plan.trigger_chars is not None and len(text) > plan.trigger_chars)
+            or (
+                plan.trigger_bytes is not None
+                and len(text.encode("utf-8", "surrogatepass")) > plan.trigger_bytes
+            )
+        )
+
+    def _piece(self, document: Document, span: Span, tokens: int) -> Piece:
+        text = document.text[span.start : span.end]
+        return Piece(document, span, text, tokens, key(self._vector_print, text))
+
+    def _look_up_pieces(self, pieces: list[Piece]) -> None:
+        """Claim each new key once, take what the cache has, and leave what others are asking for to them."""
+        fresh = self._lead(pieces)
+        mine, self.theirs = self.settings.flights.claim(p.key for p in fresh)
+        self._mine.update(mine)
+        self._take_cached([self._leaders[k] for k in mine])
+        self._left = [p for p in fresh if p.vector is None and p.key not in self.theirs]
+
+    def _lead(self, pieces: Iterable[Piece]) -> list[Piece]:
+        fresh = []
+        for piece in pieces:
+            leader = self._leaders.setdefault(piece.key, piece)
+            if leader is piece:
+                fresh.append(piece)
+                continue
+            piece.follows = True
+            if leader.vector is None:
+                leader.twins.append(piece)
+            else:
+                piece.vector, piece.unknown, piece.cached = leader.vector, leader.unknown, leader.cached
+        return fresh
+
+    def _take_cached(self, pieces: list[Piece]) -> None:
+        cache = self.settings.cache
+        found = cache.get(p.key for p in pieces) if cache is not None else {}
+        for piece in pieces:
+            entry = found.get(piece.key)
+            if entry is not None:
+                self._accept(piece, entry)
+                self._land(piece.key, entry)
+
+    @staticmethod
+    def _accept(piece: Piece, entry: Entry) -> None:
+        for one in (piece, *piece.twins):
+            one.vector, one.unknown, one.cached = entry.vector, entry.unknown, True
+            if not one.tokens:
+                one.tokens = entry.tokens or 0
+
+    # -- the work ----------------------------------------------------------------------------------
+
+    def work(self) -> Work | None:
+        """What has to be sent now, or ``None`` when everything is known or has failed."""
+        if not self._left and not self.theirs:
+            return None
+        settings = self.settings
+        recut = self._recut if settings.cuts else None
+        self._work = Work(self._left, settings.limits, recut, budget=settings.budget)
+        self._left = []
+        return self._work
+
+    def keep(self) -> None:
+        """After an answer: store what is new, let others have it, pool the documents that are complete."""
+        work = self._work
+        if work is None:
+            return
+        settled, work.settled = work.settled, []
+        entries = {}
+        for piece in settled:
+            self._tokens_done += piece.tokens
+            if not piece.follows and piece.vector is not None:
+                entries[piece.key] = Entry(piece.vector, piece.tokens, None, piece.unknown)
+        if self.settings.cache is not None and entries:
+            self.settings.cache.put(entries)
+        for at, entry in entries.items():
+            self._land(at, entry)
+        self._report()
+
+    def join(self, landed: dict[bytes, Entry | None]) -> None:
+        """Take what others' flights brought; what they did not bring is asked for here, in the next round."""
+        work, self._work = self._work, None
+        if work is not None:
+            self.requests += work.requests
+            self.billed += work.billed
+        self.theirs = {}
+        again = []
+        for at, entry in landed.items():
+            piece = self._leaders[at]
+            if entry is not None:
+                self._accept(piece, entry)
+            else:
+                again.append(piece)
+        if again and work is not None and work.error is None:
+            mine, self.theirs = self.settings.flights.claim(p.key for p in again)
+            self._mine.update(mine)
+            self._take_cached([self._leaders[k] for k in mine])
+            self._left = [self._leaders[k] for k in mine if self._leaders[k].vector is None]
+        elif again and work is not None and work.error is not None:
+            for piece in again:
+                piece.document.error = piece.document.error or work.error
+
+    def release(self) -> None:
+        """Whatever happened: nobody waits for this call for ever."""
+        for at in list(self._mine):
+            self._land(at, None)
+
+    def _land(self, at: bytes, entry: Entry | None) -> None:
+        if at in self._mine:
+            self._mine.discard(at)
+            self.settings.flights.land(at, entry)
+
+    def _recut(self, piece: Piece, limit: Limit) -> list[Piece]:
+        """Smaller pieces of one that is over, looked up in the cache; fewer than two if it cannot be cut."""
+        settings = self.settings
+        whole = not piece.document.cut
+        chunking = settings.chunking if whole else Chunking(overlap_tokens=0, min_tokens=0)
+        text, scale = piece.text, settings.limits.scale
+        try:
+            plan = in_force(fitting(chunking, limit.input_tokens), limit)
+            if plan is None:
+                return [piece]
+            spans = cut_text(text, plan, limit, settings.measure, scale=scale)
+            if len(spans) < 2 and piece.tokens > 1:  # what was refused must shrink
+                half = replace(plan, max_size=max(1, piece.tokens // 2), overlap=0, minimum=0, unit="tokens")
+                spans = cut_text(text, half, limit, settings.measure)
+        except CapUnenforceable:
+            return [piece]
+        if settings.truncates and whole:
+            spans, piece.document.truncated = spans[:1], True
+        at = piece.span.start
+        _log.info(
+            "Document exceeds the limit (%s), cut again into %d chunks", _limit_words(limit), len(spans)
+        )
+        chunks = to_chunks(text, spans, settings.measure)
+        children = [self._piece(piece.document, Span(at + c.start, at + c.end), c.tokens) for c in chunks]
+        for child in children:
+            child.recut = True
+        if piece.key in self._mine:
+            self._land(piece.key, None)
+        fresh = self._lead(children)
+        self._take_cached(fresh)
+        return children
+
+    def _report(self) -> None:
+        if self._progress is None:
+            return
+        done = sum(len(d.indices) for d in self._documents.values() if _complete(d))
+        cached = sum(p.tokens for d in self._documents.values() for p in d.pieces if p.cached)
+        known = sum(d.tokens for d in self._documents.values() if d.entry is not None and not d.pieces)
+        self._progress(
+            Progress(
+                texts=len(self.texts) - len(self.blank),
+                texts_done=done,
+                tokens=max(self._tokens_all, self._tokens_done + cached + known),
+                tokens_done=self._tokens_done + cached + known,
+                requests=self.requests + (self._work.requests if self._work is not None else 0),
+                seconds=time.monotonic() - self._started,
+            )
+        )
+
+    # -- the outcomes ------------------------------------------------------------------------------
+
+    def outcomes(self) -> dict[int, TextResult]:
+        """Every text that was not blank, by its position. Documents are pooled, and kept."""
+        made: dict[int, TextResult] = {}
+        new: dict[bytes, Entry] = {}
+        for document in self._documents.values():
+            result = self._outcome(document, new)
+            for at in document.indices:
+                made[at] = result if at == result.index else replace(result, index=at)
+        if self.settings.cache is not None and new:
+            self.settings.cache.put(new)
+        return made
+
+    def _outcome(self, document: Document, new: dict[bytes, Entry]) -> TextResult:
+        at = document.indices[0]
+        if document.error is not None or not _complete(document):
+            error = document.error or InputError(f"text {at}: no vector came back")
+            return TextResult(at, "failed", tokens=document.tokens, error=error)
+        entry, cached, rows = document.entry, True, None
+        if document.pieces:
+            cached = all(p.cached for p in document.pieces)
+            rows = np.stack([p.vector for p in document.pieces if p.vector is not None])
+        if entry is None:
+            assert rows is not None  # noqa: S101 - a document without an entry has pieces
+            entry = self._pooled(document, rows)
+            if document.cut and document.key and not document.truncated:
+                new[document.key] = entry
+        status = "truncated" if document.truncated else ("chunked" if document.cut else "ok")
+        return TextResult(
+            at,
+            status,  # type: ignore[arg-type]
+            vector=None if self.settings.pooling == "none" and document.cut else entry.vector.copy(),
+            tokens=document.tokens,
+            cached=cached,
+            dispersion=entry.dispersion,
+            unknown_share=entry.unknown,
+            chunk_vectors=rows if self._chunk_vectors or self.settings.pooling == "none" else None,
+            spans=entry.spans,
+            text=document.text,
+            warnings=self._warnings(document, entry),
+        )
+
+    def _pooled(self, document: Document, rows: Vectors) -> Entry:
+        unknown = _unknown_share(document.pieces)
+        if not document.cut:
+            return Entry(rows[0], document.tokens, None, unknown)
+        spans = self._spans(document)
+        vector: Vector = pool(rows, unique_tokens(spans), self.settings.pool_as)
+        _log.info("Document embedded as %d averaged chunks", len(rows))
+        return Entry(vector, document.tokens, dispersion(rows), unknown, spans)
+
+    def _spans(self, document: Document) -> NDArray[np.int64]:
+        rows, before = [], 0
+        for piece in document.pieces:
+            shared = document.text[piece.span.start : before]
+            rows.append(
+                (piece.span.start, piece.span.end, piece.tokens, self.settings.count(shared) if shared else 0)
+            )
+            before = piece.span.end
+        return np.array(rows, np.int64)
+
+    def _warnings(self, document: Document, entry: Entry) -> tuple[str, ...]:
+        at, said = document.indices[0], []
+        if document.truncated and document.pieces:
+            end = document.pieces[-1].span.end
+            said.append(
+                f"text {at}: cut off at character {end} of {len(document.text)} (on_overflow='truncate')"
+            )
+        # A mean of n unit vectors keeps √((1+(n-1)ρ)/n) of their length (FINDINGS §2).
+        if (
+            entry.spans is not None
+            and entry.dispersion is not None
+            and len(entry.spans) >= 8
+            and entry.dispersion < 0.2
+        ):
+            said.append(
+                f"text {at}: its {len(entry.spans)} chunks have little in common (mean cosine "
+                f"{entry.dispersion:.2f}); one vector says little about it: ask for chunk_vectors"
+            )
+        return tuple(said)
+
+
+def _complete(document: Document) -> bool:
+    if document.error is not None:
+        return False
+    return document.entry is not None or (
+        bool(document.pieces) and all(p.vector is not None for p in document.pieces)
+    )
+
+
+def _unknown_share(pieces: Sequence[Piece]) -> float | None:
+    known = [(p.unknown, p.tokens) for p in pieces if p.unknown is not None]
+    total = sum(tokens for _, tokens in known)
+    return sum(share * tokens for share, tokens in known) / total if total else None
+
+
+def _limit_words(limit: Limit) -> str:
+    for name in ("tokens", "chars", "bytes"):
+        value = getattr(limit, f"input_{name}")
+        if value is not None:
+            return f"{value} {name}"
+    return "not stated"

@@ -1,0 +1,105 @@
+"""What all calls of one embedder share: the numbers in force, the tokenizer, the cache, the open flights."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from unabridged.embedding.flights import Flights
+from unabridged.embedding.plan import Chunking, Cutting, cut_text, fitting, in_force
+from unabridged.text.tokens import Estimate, as_tokenizer
+from unabridged.types import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from unabridged.embedding.cache import VectorCache
+    from unabridged.embedding.limits import LimitsInForce
+    from unabridged.embedding.pooling import Pooling
+    from unabridged.text.tokens import Measure
+
+__all__ = ["Settings"]
+
+_JOIN_CHARACTERS = 1 << 20
+
+
+class Settings:
+    """Fixed for the life of an embedder, but for the limits, which are learned."""
+
+    def __init__(
+        self,
+        *,
+        chunking: Chunking,
+        cuts: bool,
+        truncates: bool,
+        limits: LimitsInForce,
+        tokenizer: object,
+        cache: VectorCache | None,
+        pooling: Pooling,
+        budget: int,
+    ) -> None:
+        self.chunking = chunking
+        self.cuts = cuts
+        self.truncates = truncates
+        self.limits = limits
+        self.measure: Measure = as_tokenizer(tokenizer)
+        self.cache = cache
+        self.flights = Flights()
+        self.pooling = pooling
+        self.pool_as: Pooling = "weighted" if pooling == "none" else pooling
+        self.budget = budget
+        self.special_tokens = int(getattr(tokenizer, "special_tokens", 0))
+        self.declared_cutting = in_force(chunking, limits.declared)
+
+    @property
+    def cutting(self) -> Cutting | None:
+        """The numbers under the limit that holds now."""
+        limit = self.limits.limit
+        if limit == self.limits.declared:
+            return self.declared_cutting
+        return in_force(fitting(self.chunking, limit.input_tokens), limit)
+
+    def count(self, text: str) -> int:
+        """The tokens of one text."""
+        return self.measure.count(text)
+
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        """The tokens of many short texts: the estimator counts them in one pass over their lines."""
+        if len(texts) < 4 or not isinstance(self.measure, Estimate):
+            return [self.measure.count(text) for text in texts]
+        made: list[int] = []
+        at = 0
+        while at < len(texts):
+            end, size = at, 0
+            while end < len(texts) and (end == at or size + len(texts[end]) < _JOIN_CHARACTERS):
+                size += len(texts[end]) + 1
+                end += 1
+            made += self._joined(texts[at:end])
+            at = end
+        return made
+
+    def _joined(self, texts: Sequence[str]) -> list[int]:
+        import numpy as np
+
+        # A newline costs nothing and ends every run, so the sums over lines are those of the texts.
+        ends = np.cumsum([len(text) + 1 for text in texts])
+        sums = self.measure.measure("\n".join(texts) + "\n").many(ends)
+        return [int(n) for n in np.diff(sums, prepend=0)]
+
+    def segment(self, text: str) -> list[Span]:
+        """The spans of a text that is over the limit."""
+        plan, limit = self.cutting, self.limits.limit
+        assert plan is not None  # noqa: S101 - only what is over is cut
+        if plan.method is None:
+            return cut_text(text, plan, limit, self.measure, scale=self.limits.scale)
+        from unabridged.text.segmenters import split
+
+        size = max(1, int(plan.max_size / self.limits.scale))
+        chunks = split(
+            text,
+            method=plan.method,
+            max_tokens=size,
+            overlap_tokens=min(plan.overlap, size - 1),
+            min_tokens=min(plan.minimum, size),
+            tokenizer=self.measure,
+        )
+        return [Span(chunk.start, chunk.end) for chunk in chunks]

@@ -1,0 +1,438 @@
+"""The work of one call, as a state machine without I/O: what to send next, and what an answer means.
+
+A driver takes calls, sends them, and gives back a reply or a refusal. A refusal either shrinks the work
+(a text is cut, a request is split, a suspect is set apart), waits, changes the lane, or ends something.
+Of a request that is refused without naming the offender, the suspects are halved, one test at a time, and
+the texts cleared on the way go out together at the end: ⌈log2 n⌉ + 1 extra requests for one offender.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from unabridged.embedding.batching import next_batch
+from unabridged.embedding.limits import next_guess
+from unabridged.errors import BudgetExhausted, ProviderError
+from unabridged.providers.retry import may_retry, pause
+from unabridged.types import Limit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from unabridged.embedding.cache import Entry
+    from unabridged.embedding.lanes import Lane
+    from unabridged.embedding.limits import LimitsInForce
+    from unabridged.types import Fault, Reply, Span, Vector
+
+__all__ = ["Call", "Document", "Piece", "Recut", "Work"]
+
+_TRANSIENT_TRIES = 5
+_OVERFLOWS = ("input_overflow",)
+_SHRINK_REQUEST = ("request_overflow", "batch_count", "rate_limit_impossible")
+_ENDS_ALL = ("model_not_found", "invalid_dimensions", "output_budget", "wrong_shape", "auth", "quota")
+_WAITING = ("rate_limit",)
+# So many texts refused one by one, and nothing accepted: it is the request, not the texts.
+_SYSTEMIC = 2
+
+
+@dataclass(slots=True, eq=False)
+class Document:
+    """One text of the caller's, whichever positions it stands at, and its pieces in order."""
+
+    text: str
+    indices: list[int]
+    key: bytes = b""
+    tokens: int = 0
+    pieces: list[Piece] = field(default_factory=list)
+    cut: bool = False
+    truncated: bool = False
+    entry: Entry | None = None
+    refusals: int = 0
+    sizes: list[int] = field(default_factory=list)
+    error: Exception | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Piece:
+    """What is sent: a text, or a chunk of one.
+
+    ``twins`` are equal pieces of the same call: they ``follow`` this one, which alone is sent.
+    """
+
+    document: Document
+    span: Span
+    text: str
+    tokens: int
+    key: bytes
+    vector: Vector | None = None
+    unknown: float | None = None
+    cached: bool = False
+    recut: bool = False
+    alone: int = 0
+    follows: bool = False
+    twins: list[Piece] = field(default_factory=list)
+
+    @property
+    def wanted(self) -> bool:
+        """Whether a document that has not failed still needs its vector."""
+        return self.vector is None and any(p.document.error is None for p in (self, *self.twins))
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """One request to make. ``rest`` are the suspects that this test leaves out."""
+
+    pieces: list[Piece]
+    group: _Group | None = None
+    rest: list[Piece] = field(default_factory=list)
+    tries: int = 0
+    lane: Lane | None = None
+    ticket: int | None = None
+    tried: frozenset[int] = frozenset()
+
+
+@dataclass(slots=True, eq=False)
+class _Group:
+    """Suspects of which at least one is refused, the texts cleared so far, and the refusal."""
+
+    suspects: list[Piece]
+    cleared: list[Piece]
+    error: ProviderError
+
+
+class Recut(Protocol):
+    """Cuts a piece that is over; fewer than two pieces mean that no cut can help."""
+
+    def __call__(self, piece: Piece, limit: Limit) -> list[Piece]:
+        """The smaller pieces, in order."""
+        ...
+
+
+class Work:
+    """What is left to do for a call's pieces.
+
+    ``settled`` gathers the pieces that have a vector since the driver last emptied it; ``error`` is set
+    when nothing more can be sent at all.
+    """
+
+    def __init__(
+        self, pieces: Iterable[Piece], limits: LimitsInForce, recut: Recut | None, *, budget: int
+    ) -> None:
+        self._waiting = deque(pieces)
+        self._limits = limits
+        self._recut = recut
+        self._budget = budget
+        self._tests: deque[Call] = deque()
+        self._later: list[tuple[float, int, Call]] = []
+        self._order = itertools.count()
+        self._guess: int | None = None
+        self._guess_fault: Fault | None = None
+        self._checked: tuple[Limit, float] = (limits.limit, limits.scale)
+        self._in_flight = 0
+        self._accepted = 0
+        self._refused_alone = 0
+        self.settled: list[Piece] = []
+        self.requests = 0
+        self.billed = 0
+        self.error: Exception | None = None
+
+    # -- what to send ------------------------------------------------------------------------------
+
+    @property
+    def limit(self) -> Limit:
+        """The limit in force for this call: what is known, and what is guessed."""
+        return self._limits.limit.tighten(Limit(input_tokens=self._guess))
+
+    @property
+    def done(self) -> bool:
+        """Nothing waits and nothing is in flight."""
+        return not (self._in_flight or self._waiting or self._tests or self._later)
+
+    @property
+    def single(self) -> bool:
+        """The call just taken is the only one there is."""
+        return self._in_flight == 1 and not (self._waiting or self._tests or self._later)
+
+    def wait(self, now: float) -> float | None:
+        """Seconds until a call is due, or ``None`` if only an answer can bring new work."""
+        return max(0.0, self._later[0][0] - now) if self._later else None
+
+    def take(self, now: float) -> Call | None:
+        """The next call, or ``None`` if there is none now."""
+        call = self._next(now)
+        if call is not None:
+            self._in_flight += 1
+        return call
+
+    def _next(self, now: float) -> Call | None:
+        while self._later and self._later[0][0] <= now:
+            call = self._again(heapq.heappop(self._later)[2])
+            if call is not None:
+                return call
+        while self._tests:
+            call = self._again(self._tests.popleft())
+            if call is not None:
+                return call
+        self._check_waiting()
+        batch = next_batch(self._waiting, self.limit, scale=self._limits.scale)
+        return Call(batch) if batch else None
+
+    def _again(self, call: Call) -> Call | None:
+        """A call made earlier, less what has meanwhile ended; back in the queue if a limit has changed."""
+        call.pieces = [p for p in call.pieces if p.wanted]
+        if call.group is None and self._recut is not None and any(map(self._over, call.pieces)):
+            self._waiting.extendleft(reversed(call.pieces))
+            return None
+        if not call.pieces and call.group is not None:
+            self._cleared(call)
+        return call if call.pieces else None
+
+    def _check_waiting(self) -> None:
+        state = (self.limit, self._limits.scale)
+        changed, self._checked = state != self._checked, state
+        ended = not all(p.wanted for p in self._waiting)
+        if not (changed or ended):
+            return
+        kept: deque[Piece] = deque()
+        for piece in self._waiting:
+            if not piece.wanted:
+                continue
+            kept.extend(
+                self._smaller(piece, None) if changed and self._recut and self._over(piece) else [piece]
+            )
+        self._waiting = kept
+
+    def _over(self, piece: Piece) -> bool:
+        limit = self.limit
+        return (
+            (limit.input_tokens is not None and piece.tokens * self._limits.scale > limit.input_tokens)
+            or (limit.input_chars is not None and len(piece.text) > limit.input_chars)
+            or (
+                limit.input_bytes is not None
+                and len(piece.text.encode("utf-8", "surrogatepass")) > limit.input_bytes
+            )
+        )
+
+    # -- what came back ----------------------------------------------------------------------------
+
+    def succeed(self, call: Call, reply: Reply) -> None:
+        """A checked reply: a vector for each piece."""
+        counted = sum(p.tokens for p in call.pieces)
+        self._in_flight -= 1
+        self.requests += 1
+        self.billed += counted if reply.tokens is None else reply.tokens
+        for at, piece in enumerate(call.pieces):
+            self._settle(piece, reply.vectors[at], None if reply.unknown is None else reply.unknown[at])
+        self._accepted += 1
+        self._limits.accepted(max(p.tokens for p in call.pieces), counted, reply.tokens)
+        if self._guess is not None and self._guess_fault is not None and any(p.recut for p in call.pieces):
+            self._limits.confirm_guess(self._guess, self._guess_fault)
+        if call.group is not None:
+            self._cleared(call)
+
+    def fail(self, call: Call, error: ProviderError, now: float, *, lane_left: bool) -> None:
+        """A refusal. ``lane_left`` says whether another key or provider can take the request."""
+        self._in_flight -= 1
+        self.requests += 1
+        fault = error.fault
+        if fault.kind in _SHRINK_REQUEST and len(call.pieces) > 1:
+            self._split(call, fault)
+        elif fault.kind in _OVERFLOWS or fault.kind in _SHRINK_REQUEST:
+            self._find_over(call, error)
+        elif fault.kind in ("auth", "quota") and lane_left:
+            call.lane = None
+            self._retry(call, now, 0.0)
+        elif fault.kind in _ENDS_ALL:
+            self.stop(error)
+        elif may_retry(fault):
+            self._wait_or_give_up(call, error, now, lane_left=lane_left)
+        else:
+            self._find_bad(call, error)
+
+    def stop(self, error: Exception) -> None:
+        """Nothing more is sent: every text that is not finished fails with this error."""
+        self.error = error
+        calls = [call for _, _, call in self._later] + list(self._tests)
+        unfinished = [p for call in calls for p in (*call.pieces, *call.rest, *self._held(call))]
+        for piece in (*self._waiting, *unfinished):
+            self._end(piece, error)
+        self._waiting.clear()
+        self._tests.clear()
+        self._later.clear()
+
+    def abandon(self, call: Call, error: Exception) -> None:
+        """A call whose answer nobody waits for any more (the deadline has passed)."""
+        self._in_flight -= 1
+        for piece in (*call.pieces, *call.rest, *self._held(call)):
+            self._end(piece, error)
+
+    @staticmethod
+    def _held(call: Call) -> list[Piece]:
+        return [] if call.group is None else [*call.group.suspects, *call.group.cleared]
+
+    def _settle(self, piece: Piece, vector: Vector, unknown: float | None) -> None:
+        for one in (piece, *piece.twins):
+            one.vector, one.unknown = vector, unknown
+            self.settled.append(one)
+
+    def _end(self, piece: Piece, error: Exception) -> None:
+        for one in (piece, *piece.twins):
+            if one.document.error is None and one.vector is None:
+                one.document.error = error
+
+    # -- waiting -----------------------------------------------------------------------------------
+
+    def _retry(self, call: Call, now: float, seconds: float) -> None:
+        heapq.heappush(self._later, (now + seconds, next(self._order), call))
+
+    def _wait_or_give_up(self, call: Call, error: ProviderError, now: float, *, lane_left: bool) -> None:
+        if error.fault.kind not in _WAITING:
+            call.tries += 1
+            for piece in call.pieces:
+                self._refused(piece)
+        if call.tries >= _TRANSIENT_TRIES:
+            if not lane_left:
+                for piece in call.pieces:
+                    self._end(piece, error)
+                if call.group is not None:
+                    self._cleared(call)
+                return
+            call.tries, call.lane = 0, None
+        self._retry(call, now, pause(error.fault, call.tries))
+
+    # -- too large ---------------------------------------------------------------------------------
+
+    def _split(self, call: Call, fault: Fault) -> None:
+        size = sum(len(p.text.encode("utf-8", "surrogatepass")) for p in call.pieces)
+        self._limits.refused_request(fault, len(call.pieces), sum(p.tokens for p in call.pieces), size)
+        held = call.group
+        back = call.pieces if held is None else [*call.pieces, *call.rest, *held.cleared]
+        self._waiting.extendleft(reversed(back))
+
+    def _find_over(self, call: Call, error: ProviderError) -> None:
+        fault, pieces = error.fault, call.pieces
+        named = [pieces[i] for i in fault.indices if 0 <= i < len(pieces)]
+        if not named and len(pieces) > 1 and fault.limit is not None:
+            self._limits.refused_input(fault, None)
+        over = named or ([p for p in pieces if self._over(p)] if self._recut else [])
+        if len(pieces) == 1:
+            over = pieces
+        if not over:
+            self._suspect(call, error, sorted(pieces, key=lambda p: p.tokens))
+            return
+        innocent = [p for p in pieces if p not in over]
+        smaller = [child for p in over for child in self._offender(p, error)]
+        if call.group is not None:
+            innocent += [*call.rest, *call.group.cleared]
+        self._waiting.extendleft(reversed([*innocent, *smaller]))
+
+    def _offender(self, piece: Piece, error: ProviderError) -> list[Piece]:
+        self._refused(piece)
+        if self._recut is None:
+            self._end(piece, error)
+            return []
+        fault, before = error.fault, piece.tokens * self._limits.scale
+        if not self._limits.refused_input(fault, piece.tokens) and not self._lower_guess(before, fault):
+            self._end(piece, error)
+            return []
+        limit = self.limit.input_tokens
+        if not self._over(piece) and limit is not None and piece.tokens:
+            # Within the limit by our count and refused all the same: we count too few.
+            self._limits.count_more(limit * 1.05 / piece.tokens)
+        return self._smaller(piece, error)
+
+    def _lower_guess(self, refused: float, fault: Fault) -> bool:
+        lower = next_guess(min(refused, self._guess or refused))
+        if lower is not None:
+            self._guess, self._guess_fault = lower, fault
+        return lower is not None
+
+    def _smaller(self, piece: Piece, error: ProviderError | None) -> list[Piece]:
+        document = piece.document
+        if self._recut is None or not piece.wanted:
+            return []
+        children = self._recut(piece, self.limit)
+        if len(children) < 2 and not document.truncated:
+            if error is None:
+                return [piece]  # it cannot be cut: the provider says what is wrong with it
+            self._end(piece, error)
+            return []
+        at = document.pieces.index(piece)
+        document.pieces[at : at + 1] = children
+        document.cut = True
+        for twin in piece.twins:
+            children = [*children, *self._smaller(twin, error)]
+        return [p for p in children if p.vector is None and not p.follows]
+
+    def _refused(self, piece: Piece) -> None:
+        document = piece.document
+        document.refusals += 1
+        document.sizes.append(piece.tokens)
+        if document.refusals > self._budget:
+            self._end(piece, _exhausted(document, self._budget, self._limits.limit.input_tokens))
+
+    # -- one bad text ------------------------------------------------------------------------------
+
+    def _find_bad(self, call: Call, error: ProviderError) -> None:
+        pieces = call.pieces
+        named = [pieces[i] for i in error.fault.indices if 0 <= i < len(pieces)]
+        if len(pieces) == 1:
+            self._bad(pieces[0], call, error)
+        elif named and len(named) < len(pieces):
+            others = [p for p in pieces if p not in named]
+            self._tests.extend(Call([p]) for p in named)
+            self._waiting.extendleft(reversed(others))
+        else:
+            self._suspect(call, error, pieces)
+
+    def _bad(self, piece: Piece, call: Call, error: ProviderError) -> None:
+        piece.alone += 1
+        self._refused(piece)
+        if error.fault.kind == "bad_values" and piece.alone == 1:
+            self._tests.append(Call([piece], group=call.group, rest=call.rest))
+            return
+        self._end(piece, error)
+        if error.fault.kind not in ("bad_values", "empty_input"):
+            self._refused_alone += 1
+            if self._refused_alone >= _SYSTEMIC and not self._accepted:
+                self.stop(error)
+        if call.group is not None:
+            self._waiting.extendleft(reversed([*call.rest, *call.group.cleared]))
+
+    # -- halving the suspects ----------------------------------------------------------------------
+
+    def _suspect(self, call: Call, error: ProviderError, suspects: list[Piece]) -> None:
+        cleared = [] if call.group is None else [*call.group.cleared, *call.rest]
+        self._test(_Group(suspects, cleared, error))
+
+    def _cleared(self, call: Call) -> None:
+        """A test went through, so the offender is among the rest."""
+        group = call.group
+        if group is not None:
+            self._test(_Group(call.rest, group.cleared, group.error))
+
+    def _test(self, group: _Group) -> None:
+        suspects = [p for p in group.suspects if p.wanted]
+        if len(suspects) > 1:
+            half = len(suspects) // 2
+            self._tests.append(Call(suspects[:half], _Group([], group.cleared, group.error), suspects[half:]))
+            return
+        self._waiting.extendleft(reversed(group.cleared))
+        for piece in suspects:
+            if group.error.fault.kind in _OVERFLOWS:
+                self._waiting.extendleft(reversed(self._offender(piece, group.error)))
+            else:
+                self._tests.append(Call([piece]))
+
+
+def _exhausted(document: Document, budget: int, limit: int | None) -> BudgetExhausted:
+    sizes = ", ".join(map(str, document.sizes[:8])) + (" …" if len(document.sizes) > 8 else "")
+    known = "unknown" if limit is None else f"{limit} tokens"
+    return BudgetExhausted(
+        f"text {document.indices[0]}: {document.refusals} requests refused, more than the budget of {budget}; "
+        f"limit in force: {known}; sizes tried: {sizes} tokens"
+    )
