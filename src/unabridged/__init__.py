@@ -1,1 +1,121 @@
-"""Embeddings for text of any length, and a memory that keeps its sources."""
+"""Embeddings for text of any length, and a memory that keeps its sources.
+
+Wrap the embeddings client you already have, and it never again fails on, or silently cuts, a long text:
+
+>>> import unabridged
+>>> vector = unabridged.embed("A book of any length. " * 5000, model="hashing", cache=False)
+>>> vector.shape
+(256,)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from unabridged.adapters import wrap
+    from unabridged.config import Config, load_config
+    from unabridged.embedding.cache import VectorCache
+    from unabridged.embedding.embedder import Embedder
+    from unabridged.embedding.plan import Chunking
+    from unabridged.embedding.results import EmbedResult, Progress, TextResult
+    from unabridged.memory import Memory
+    from unabridged.providers.faults import classify
+    from unabridged.providers.registry import open_provider
+    from unabridged.text.documents import Document, read_document
+    from unabridged.text.segmenters import register_segmenter, segmenters, split
+    from unabridged.text.stats import chunk_stats
+    from unabridged.types import Chunk, ChunkSet, Fault, Limit, Provider, Reply, Request, Span, Usage, Vectors
+
+__version__ = "0.1.0"
+
+# Where each public name lives: it is imported when it is first used, so that `import unabridged` is cheap.
+_HOMES = {
+    "Chunk": "unabridged.types",
+    "ChunkSet": "unabridged.types",
+    "Chunking": "unabridged.embedding.plan",
+    "Config": "unabridged.config",
+    "Document": "unabridged.text.documents",
+    "EmbedResult": "unabridged.embedding.results",
+    "Embedder": "unabridged.embedding.embedder",
+    "Fault": "unabridged.types",
+    "Limit": "unabridged.types",
+    "Memory": "unabridged.memory",
+    "Progress": "unabridged.embedding.results",
+    "Provider": "unabridged.types",
+    "Reply": "unabridged.types",
+    "Request": "unabridged.types",
+    "Span": "unabridged.types",
+    "TextResult": "unabridged.embedding.results",
+    "Usage": "unabridged.types",
+    "VectorCache": "unabridged.embedding.cache",
+    "chunk_stats": "unabridged.text.stats",
+    "classify": "unabridged.providers.faults",
+    "load_config": "unabridged.config",
+    "open_provider": "unabridged.providers.registry",
+    "read_document": "unabridged.text.documents",
+    "register_segmenter": "unabridged.text.segmenters",
+    "segmenters": "unabridged.text.segmenters",
+    "split": "unabridged.text.segmenters",
+    "wrap": "unabridged.adapters",
+}
+
+__all__ = [
+    "Chunk",
+    "ChunkSet",
+    "Chunking",
+    "Config",
+    "Document",
+    "EmbedResult",
+    "Embedder",
+    "Fault",
+    "Limit",
+    "Memory",
+    "Progress",
+    "Provider",
+    "Reply",
+    "Request",
+    "Span",
+    "TextResult",
+    "Usage",
+    "VectorCache",
+    "chunk_stats",
+    "classify",
+    "embed",
+    "load_config",
+    "open_provider",
+    "read_document",
+    "register_segmenter",
+    "segmenters",
+    "split",
+    "wrap",
+]
+
+
+def embed(texts: str | Iterable[str], model: str | None = None, **options: Any) -> Vectors:
+    """Texts of any length -> vectors, in one line.
+
+    One text gives shape ``(width,)``, several give ``(n, width)``, float32. ``model`` is a name such as
+    ``"openai/text-embedding-3-small"``; none means the embedded default. ``options`` are those of
+    :class:`Embedder`, which is better kept and used again when there is more than one call.
+    """
+    from unabridged.embedding.embedder import Embedder
+
+    with Embedder(model, **options) as embedder:
+        return embedder.embed(texts)
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'unabridged' has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

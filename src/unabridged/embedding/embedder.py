@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from unabridged.embedding.cache import VectorCache
 from unabridged.embedding.engine import Engine, Flow
+from unabridged.embedding.failures import raise_failures
 from unabridged.embedding.fingerprint import document_fingerprint, vector_fingerprint
+from unabridged.embedding.inputs import cache_of, checked_texts, declared_limit, one_of, positive, providers
 from unabridged.embedding.lanes import Lanes
 from unabridged.embedding.limits import LimitsInForce
 from unabridged.embedding.plan import Chunking, Cutting
@@ -20,24 +21,14 @@ from unabridged.embedding.pooling import check_pooling
 from unabridged.embedding.results import EmbedResult, Progress, TextResult
 from unabridged.embedding.run import Run
 from unabridged.embedding.settings import Settings
-from unabridged.errors import (
-    ConfigError,
-    EmbeddingFailed,
-    EmptyText,
-    InputError,
-    ProviderError,
-    UnknownScript,
-    UnknownTokens,
-)
-from unabridged.providers.limits import default_limit, known_model
-from unabridged.providers.registry import open_provider
+from unabridged.errors import EmptyText, UnknownScript, UnknownTokens
 from unabridged.types import Limit, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from unabridged.embedding.cache import Entry
+    from unabridged.embedding.cache import Entry, VectorCache
     from unabridged.embedding.flights import Landing
     from unabridged.types import Provider, Role, Vector, Vectors
 
@@ -84,13 +75,13 @@ class Embedder:
         max_requests_per_text: int = 32,
         progress: Callable[[Progress], None] | None = None,
     ) -> None:
-        _one_of("empty", empty, ("error", "skip", "zero"))
-        _one_of("on_error", on_error, ("raise", "report"))
-        _one_of("on_overflow", on_overflow, ("chunk", "truncate", "error"))
-        _one_of("on_unknown", on_unknown, ("warn", "error", "ignore"))
-        _positive("dimensions", dimensions)
-        _positive("timeout", timeout)
-        self._lanes = Lanes(_providers(provider), concurrency)
+        one_of("empty", empty, ("error", "skip", "zero"))
+        one_of("on_error", on_error, ("raise", "report"))
+        one_of("on_overflow", on_overflow, ("chunk", "truncate", "error"))
+        one_of("on_unknown", on_unknown, ("warn", "error", "ignore"))
+        positive("dimensions", dimensions)
+        positive("timeout", timeout)
+        self._lanes = Lanes(providers(provider), concurrency)
         self.provider: Provider = self._lanes.first
         self._engine = Engine(self._lanes)
         self._asked_dimensions = dimensions
@@ -103,9 +94,9 @@ class Embedder:
             chunking=given,
             cuts=chunking is not False and on_overflow != "error",
             truncates=on_overflow == "truncate",
-            limits=LimitsInForce(_declared(self.provider, limit)),
+            limits=LimitsInForce(declared_limit(self.provider, limit)),
             tokenizer=tokenizer if tokenizer is not None else self.provider.tokenizer,
-            cache=_cache(cache),
+            cache=cache_of(cache),
             pooling="mean" if given.compat and pooling == "weighted" else check_pooling(pooling),
             budget=max_requests_per_text,
         )
@@ -263,7 +254,7 @@ class Embedder:
     def _run(self, texts: str | Iterable[str], role: Role, *, chunk_vectors: bool, progress: Any) -> Run:
         return Run(
             self._settings,
-            _checked(texts),
+            checked_texts(texts),
             vector_print=vector_fingerprint(self.provider, role=role, dimensions=self._asked_dimensions),
             document_print=self.fingerprint(role),
             chunk_vectors=chunk_vectors,
@@ -292,7 +283,7 @@ class Embedder:
         )
         result = EmbedResult(texts, usage, width, tuple(w for t in texts for w in t.warnings))
         if self._on_error == "raise":
-            _raise_failures(result)
+            raise_failures(result)
         return result
 
     def _blank(self, at: int, width: int, *, alone: bool) -> TextResult:
@@ -326,43 +317,6 @@ class Embedder:
         return np.zeros(0, np.float32) if vector is None else vector
 
 
-def _providers(given: Provider | str | Sequence[Provider | str] | None) -> list[Provider]:
-    if given is None or isinstance(given, str):
-        return [open_provider(given)]
-    several = given if isinstance(given, (list, tuple)) else [given]
-    return [open_provider(p) if isinstance(p, str) else p for p in several]
-
-
-def _declared(provider: Provider, given: Limit | None) -> Limit:
-    limit = provider.limit if given is None else given
-    if any(n is not None for n in (limit.input_tokens, limit.input_chars, limit.input_bytes)):
-        return limit
-    known = known_model(provider.model, provider=provider.name)
-    if known is not None and known.limit.input_tokens is None:
-        return limit  # a static model: it takes texts of any length, and must not be cut
-    return replace(limit, input_tokens=(known.limit if known is not None else default_limit()).input_tokens)
-
-
-def _cache(given: bool | str | Path | VectorCache) -> VectorCache | None:  # noqa: FBT001 - a setting, not a flag
-    if isinstance(given, VectorCache):
-        return given
-    if given is False:
-        return None
-    return VectorCache(None if given is True else given)
-
-
-def _checked(texts: str | Iterable[str]) -> list[str]:
-    if isinstance(texts, str):
-        return [texts]
-    if isinstance(texts, (bytes, bytearray)) or not hasattr(texts, "__iter__"):
-        raise InputError(f"found {type(texts).__name__}, expected a text or several")
-    listed = list(texts)
-    for at, text in enumerate(listed):
-        if not isinstance(text, str):
-            raise InputError(f"text {at}: found {type(text).__name__}, expected str")
-    return listed
-
-
 def _landed(future: Landing, deadline: float | None) -> Entry | None:
     try:
         return future.result(None if deadline is None else max(deadline - time.monotonic(), 0.0))
@@ -376,44 +330,3 @@ async def _alanded(future: Landing, deadline: float | None) -> Entry | None:
         return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), left)
     except TimeoutError:
         return None
-
-
-def _raise_failures(result: EmbedResult) -> None:
-    """One cause is raised as it is; several in one error. The finished part goes with it."""
-    failed = result.failed
-    if not failed:
-        return
-    causes = {id(t.error): t.error for t in failed if t.error is not None}
-    empty = [t.index for t in failed if isinstance(t.error, EmptyText)]
-    error: Exception
-    if len(empty) == len(failed):
-        error = EmptyText(empty)
-    elif len(causes) == 1 and (len(failed) == len(result) or not _about_one_text(failed[0])):
-        error = next(iter(causes.values()))
-    else:
-        first = failed[0]
-        error = EmbeddingFailed(
-            f"{len(failed)} of {len(result)} texts failed, the first at {first.index}: {first.reason}", result
-        )
-        error.__cause__ = first.error
-    error.result = result  # type: ignore[attr-defined]
-    raise error
-
-
-def _about_one_text(failed: TextResult) -> bool:
-    return not isinstance(failed.error, ProviderError) or failed.error.fault.kind not in (
-        "auth",
-        "quota",
-        "model_not_found",
-        "invalid_dimensions",
-    )
-
-
-def _one_of(name: str, value: object, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise ConfigError(name, f"found {value!r}, expected one of {', '.join(known)}")
-
-
-def _positive(name: str, value: float | None) -> None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0):
-        raise ConfigError(name, f"found {value!r}, expected a number above 0")

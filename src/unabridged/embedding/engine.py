@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from unabridged.embedding.lanes import Lane, Lanes
-    from unabridged.embedding.work import Call, Work
+    from unabridged.embedding.pieces import Call
+    from unabridged.embedding.work import Work
 
 __all__ = ["Engine", "Flow"]
 

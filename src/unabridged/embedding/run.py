@@ -7,26 +7,24 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from unabridged.embedding.cache import Entry
 from unabridged.embedding.fingerprint import key
+from unabridged.embedding.outcomes import complete, outcome, pooled
+from unabridged.embedding.pieces import Document, Piece
 from unabridged.embedding.plan import Chunking, cut_text, fitting, in_force
-from unabridged.embedding.pooling import dispersion, pool
-from unabridged.embedding.results import Progress, TextResult, unique_tokens
-from unabridged.embedding.work import Document, Piece, Work
-from unabridged.errors import CapUnenforceable, InputError
+from unabridged.embedding.results import Progress
+from unabridged.embedding.work import Work
+from unabridged.errors import CapUnenforceable
 from unabridged.text.packing import to_chunks
 from unabridged.types import Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from numpy.typing import NDArray
-
     from unabridged.embedding.flights import Landing
+    from unabridged.embedding.results import TextResult
     from unabridged.embedding.settings import Settings
-    from unabridged.types import Limit, Vector, Vectors
+    from unabridged.types import Limit
 
 __all__ = ["Run"]
 
@@ -308,7 +306,7 @@ class Run:
     def _report(self) -> None:
         if self._progress is None:
             return
-        done = sum(len(d.indices) for d in self._documents.values() if _complete(d))
+        done = sum(len(d.indices) for d in self._documents.values() if complete(d))
         cached = sum(p.tokens for d in self._documents.values() for p in d.pieces if p.cached)
         known = sum(d.tokens for d in self._documents.values() if d.entry is not None and not d.pieces)
         self._progress(
@@ -322,101 +320,20 @@ class Run:
             )
         )
 
-    # -- the outcomes ------------------------------------------------------------------------------
-
     def outcomes(self) -> dict[int, TextResult]:
         """Every text that was not blank, by its position. Documents are pooled, and kept."""
         made: dict[int, TextResult] = {}
         new: dict[bytes, Entry] = {}
         for document in self._documents.values():
-            result = self._outcome(document, new)
+            entry = pooled(document, self.settings)
+            if entry is not None and document.entry is None and document.cut and not document.truncated:
+                new[document.key] = entry
+            result = outcome(document, entry, self.settings, chunk_vectors=self._chunk_vectors)
             for at in document.indices:
                 made[at] = result if at == result.index else replace(result, index=at)
         if self.settings.cache is not None and new:
             self.settings.cache.put(new)
         return made
-
-    def _outcome(self, document: Document, new: dict[bytes, Entry]) -> TextResult:
-        at = document.indices[0]
-        if document.error is not None or not _complete(document):
-            error = document.error or InputError(f"text {at}: no vector came back")
-            return TextResult(at, "failed", tokens=document.tokens, error=error)
-        entry, cached, rows = document.entry, True, None
-        if document.pieces:
-            cached = all(p.cached for p in document.pieces)
-            rows = np.stack([p.vector for p in document.pieces if p.vector is not None])
-        if entry is None:
-            assert rows is not None  # noqa: S101 - a document without an entry has pieces
-            entry = self._pooled(document, rows)
-            if document.cut and document.key and not document.truncated:
-                new[document.key] = entry
-        status = "truncated" if document.truncated else ("chunked" if document.cut else "ok")
-        return TextResult(
-            at,
-            status,  # type: ignore[arg-type]
-            vector=None if self.settings.pooling == "none" and document.cut else entry.vector.copy(),
-            tokens=document.tokens,
-            cached=cached,
-            dispersion=entry.dispersion,
-            unknown_share=entry.unknown,
-            chunk_vectors=rows if self._chunk_vectors or self.settings.pooling == "none" else None,
-            spans=entry.spans,
-            text=document.text,
-            warnings=self._warnings(document, entry),
-        )
-
-    def _pooled(self, document: Document, rows: Vectors) -> Entry:
-        unknown = _unknown_share(document.pieces)
-        if not document.cut:
-            return Entry(rows[0], document.tokens, None, unknown)
-        spans = self._spans(document)
-        vector: Vector = pool(rows, unique_tokens(spans), self.settings.pool_as)
-        _log.info("Document embedded as %d averaged chunks", len(rows))
-        return Entry(vector, document.tokens, dispersion(rows), unknown, spans)
-
-    def _spans(self, document: Document) -> NDArray[np.int64]:
-        rows, before = [], 0
-        for piece in document.pieces:
-            shared = document.text[piece.span.start : before]
-            rows.append(
-                (piece.span.start, piece.span.end, piece.tokens, self.settings.count(shared) if shared else 0)
-            )
-            before = piece.span.end
-        return np.array(rows, np.int64)
-
-    def _warnings(self, document: Document, entry: Entry) -> tuple[str, ...]:
-        at, said = document.indices[0], []
-        if document.truncated and document.pieces:
-            end = document.pieces[-1].span.end
-            said.append(
-                f"text {at}: cut off at character {end} of {len(document.text)} (on_overflow='truncate')"
-            )
-        # A mean of n unit vectors keeps √((1+(n-1)ρ)/n) of their length (FINDINGS §2).
-        if (
-            entry.spans is not None
-            and entry.dispersion is not None
-            and len(entry.spans) >= 8
-            and entry.dispersion < 0.2
-        ):
-            said.append(
-                f"text {at}: its {len(entry.spans)} chunks have little in common (mean cosine "
-                f"{entry.dispersion:.2f}); one vector says little about it: ask for chunk_vectors"
-            )
-        return tuple(said)
-
-
-def _complete(document: Document) -> bool:
-    if document.error is not None:
-        return False
-    return document.entry is not None or (
-        bool(document.pieces) and all(p.vector is not None for p in document.pieces)
-    )
-
-
-def _unknown_share(pieces: Sequence[Piece]) -> float | None:
-    known = [(p.unknown, p.tokens) for p in pieces if p.unknown is not None]
-    total = sum(tokens for _, tokens in known)
-    return sum(share * tokens for share, tokens in known) / total if total else None
 
 
 def _limit_words(limit: Limit) -> str:

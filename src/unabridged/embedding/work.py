@@ -11,11 +11,11 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import deque
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from unabridged.embedding.batching import next_batch
 from unabridged.embedding.limits import next_guess
+from unabridged.embedding.pieces import Call, Document, Group, Piece
 from unabridged.errors import BudgetExhausted, ProviderError
 from unabridged.providers.retry import may_retry, pause
 from unabridged.types import Limit
@@ -23,12 +23,10 @@ from unabridged.types import Limit
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from unabridged.embedding.cache import Entry
-    from unabridged.embedding.lanes import Lane
     from unabridged.embedding.limits import LimitsInForce
-    from unabridged.types import Fault, Reply, Span, Vector
+    from unabridged.types import Fault, Reply, Vector
 
-__all__ = ["Call", "Document", "Piece", "Recut", "Work"]
+__all__ = ["Recut", "Work"]
 
 _TRANSIENT_TRIES = 5
 _OVERFLOWS = ("input_overflow",)
@@ -37,71 +35,6 @@ _ENDS_ALL = ("model_not_found", "invalid_dimensions", "output_budget", "wrong_sh
 _WAITING = ("rate_limit",)
 # So many texts refused one by one, and nothing accepted: it is the request, not the texts.
 _SYSTEMIC = 2
-
-
-@dataclass(slots=True, eq=False)
-class Document:
-    """One text of the caller's, whichever positions it stands at, and its pieces in order."""
-
-    text: str
-    indices: list[int]
-    key: bytes = b""
-    tokens: int = 0
-    pieces: list[Piece] = field(default_factory=list)
-    cut: bool = False
-    truncated: bool = False
-    entry: Entry | None = None
-    refusals: int = 0
-    sizes: list[int] = field(default_factory=list)
-    error: Exception | None = None
-
-
-@dataclass(slots=True, eq=False)
-class Piece:
-    """What is sent: a text, or a chunk of one.
-
-    ``twins`` are equal pieces of the same call: they ``follow`` this one, which alone is sent.
-    """
-
-    document: Document
-    span: Span
-    text: str
-    tokens: int
-    key: bytes
-    vector: Vector | None = None
-    unknown: float | None = None
-    cached: bool = False
-    recut: bool = False
-    alone: int = 0
-    follows: bool = False
-    twins: list[Piece] = field(default_factory=list)
-
-    @property
-    def wanted(self) -> bool:
-        """Whether a document that has not failed still needs its vector."""
-        return self.vector is None and any(p.document.error is None for p in (self, *self.twins))
-
-
-@dataclass(slots=True, eq=False)
-class Call:
-    """One request to make. ``rest`` are the suspects that this test leaves out."""
-
-    pieces: list[Piece]
-    group: _Group | None = None
-    rest: list[Piece] = field(default_factory=list)
-    tries: int = 0
-    lane: Lane | None = None
-    ticket: int | None = None
-    tried: frozenset[int] = frozenset()
-
-
-@dataclass(slots=True, eq=False)
-class _Group:
-    """Suspects of which at least one is refused, the texts cleared so far, and the refusal."""
-
-    suspects: list[Piece]
-    cleared: list[Piece]
-    error: ProviderError
 
 
 class Recut(Protocol):
@@ -407,19 +340,19 @@ class Work:
 
     def _suspect(self, call: Call, error: ProviderError, suspects: list[Piece]) -> None:
         cleared = [] if call.group is None else [*call.group.cleared, *call.rest]
-        self._test(_Group(suspects, cleared, error))
+        self._test(Group(suspects, cleared, error))
 
     def _cleared(self, call: Call) -> None:
         """A test went through, so the offender is among the rest."""
         group = call.group
         if group is not None:
-            self._test(_Group(call.rest, group.cleared, group.error))
+            self._test(Group(call.rest, group.cleared, group.error))
 
-    def _test(self, group: _Group) -> None:
+    def _test(self, group: Group) -> None:
         suspects = [p for p in group.suspects if p.wanted]
         if len(suspects) > 1:
             half = len(suspects) // 2
-            self._tests.append(Call(suspects[:half], _Group([], group.cleared, group.error), suspects[half:]))
+            self._tests.append(Call(suspects[:half], Group([], group.cleared, group.error), suspects[half:]))
             return
         self._waiting.extendleft(reversed(group.cleared))
         for piece in suspects:
@@ -433,6 +366,6 @@ def _exhausted(document: Document, budget: int, limit: int | None) -> BudgetExha
     sizes = ", ".join(map(str, document.sizes[:8])) + (" …" if len(document.sizes) > 8 else "")
     known = "unknown" if limit is None else f"{limit} tokens"
     return BudgetExhausted(
-        f"text {document.indices[0]}: {document.refusals} requests refused, more than the budget of {budget}; "
+        f"text {document.indices[0]}: {document.refusals} refusals, more than the budget of {budget}; "
         f"limit in force: {known}; sizes tried: {sizes} tokens"
     )

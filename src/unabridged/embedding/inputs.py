@@ -1,0 +1,72 @@
+"""What an embedder is given, checked: providers, limits, a cache, texts, numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from unabridged.embedding.cache import VectorCache
+from unabridged.errors import ConfigError, InputError
+from unabridged.providers.limits import default_limit, known_model
+from unabridged.providers.registry import open_provider
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from unabridged.types import Limit, Provider
+
+__all__ = ["cache_of", "checked_texts", "declared_limit", "one_of", "positive", "providers"]
+
+
+def providers(given: Provider | str | Sequence[Provider | str] | None) -> list[Provider]:
+    """The providers meant by a name, a provider, or several of either; ``None`` is the embedded default."""
+    if given is None or isinstance(given, str):
+        return [open_provider(given)]
+    several = given if isinstance(given, (list, tuple)) else [given]
+    return [open_provider(p) if isinstance(p, str) else p for p in several]
+
+
+def declared_limit(provider: Provider, given: Limit | None) -> Limit:
+    """The limit to start from: the caller's, the provider's own, the table's, else the default."""
+    limit = provider.limit if given is None else given
+    if any(n is not None for n in (limit.input_tokens, limit.input_chars, limit.input_bytes)):
+        return limit
+    known = known_model(provider.model, provider=provider.name)
+    if known is not None and known.limit.input_tokens is None:
+        return limit  # a static model: it takes texts of any length, and must not be cut
+    return replace(limit, input_tokens=(known.limit if known is not None else default_limit()).input_tokens)
+
+
+def cache_of(given: bool | str | Path | VectorCache) -> VectorCache | None:  # noqa: FBT001 - a setting, not a flag
+    """The cache that a setting means."""
+    if isinstance(given, VectorCache):
+        return given
+    if given is False:
+        return None
+    return VectorCache(None if given is True else given)
+
+
+def checked_texts(texts: str | Iterable[str]) -> list[str]:
+    """The texts as a list; what is not text is named by its position."""
+    if isinstance(texts, str):
+        return [texts]
+    if isinstance(texts, (bytes, bytearray)) or not hasattr(texts, "__iter__"):
+        raise InputError(f"found {type(texts).__name__}, expected a text or several")
+    listed = list(texts)
+    for at, text in enumerate(listed):
+        if not isinstance(text, str):
+            raise InputError(f"text {at}: found {type(text).__name__}, expected str")
+    return listed
+
+
+def one_of(name: str, value: object, known: tuple[str, ...]) -> None:
+    """Refuse a value that is not one of those known."""
+    if value not in known:
+        raise ConfigError(name, f"found {value!r}, expected one of {', '.join(known)}")
+
+
+def positive(name: str, value: float | None) -> None:
+    """Refuse a number that is not above 0; ``None`` is allowed."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0):
+        raise ConfigError(name, f"found {value!r}, expected a number above 0")

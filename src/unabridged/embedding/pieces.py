@@ -1,0 +1,79 @@
+"""What is on its way in one call: documents, their pieces, and the requests that carry them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from unabridged.embedding.cache import Entry
+    from unabridged.embedding.lanes import Lane
+    from unabridged.errors import ProviderError
+    from unabridged.types import Span, Vector
+
+__all__ = ["Call", "Document", "Group", "Piece"]
+
+
+@dataclass(slots=True, eq=False)
+class Document:
+    """One text of the caller's, whichever positions it stands at, and its pieces in order."""
+
+    text: str
+    indices: list[int]
+    key: bytes = b""
+    tokens: int = 0
+    pieces: list[Piece] = field(default_factory=list)
+    cut: bool = False
+    truncated: bool = False
+    entry: Entry | None = None
+    refusals: int = 0
+    sizes: list[int] = field(default_factory=list)
+    error: Exception | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Piece:
+    """What is sent: a text, or a chunk of one.
+
+    ``twins`` are equal pieces of the same call: they ``follow`` this one, which alone is sent.
+    """
+
+    document: Document
+    span: Span
+    text: str
+    tokens: int
+    key: bytes
+    vector: Vector | None = None
+    unknown: float | None = None
+    cached: bool = False
+    recut: bool = False
+    alone: int = 0
+    follows: bool = False
+    twins: list[Piece] = field(default_factory=list)
+
+    @property
+    def wanted(self) -> bool:
+        """Whether a document that has not failed still needs its vector."""
+        return self.vector is None and any(p.document.error is None for p in (self, *self.twins))
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """One request to make. ``rest`` are the suspects that this test leaves out."""
+
+    pieces: list[Piece]
+    group: Group | None = None
+    rest: list[Piece] = field(default_factory=list)
+    tries: int = 0
+    lane: Lane | None = None
+    ticket: int | None = None
+    tried: frozenset[int] = frozenset()
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """Suspects of which at least one is refused, the texts cleared so far, and the refusal."""
+
+    suspects: list[Piece]
+    cleared: list[Piece]
+    error: ProviderError
