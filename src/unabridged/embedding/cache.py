@@ -128,6 +128,8 @@ class VectorCache:
                 disk=_RawDisk,
                 eviction_policy="least-recently-stored",
                 size_limit=size_limit,
+                # Not at each write: inside a transaction freed pages still count, and it would evict all.
+                cull_limit=0,
                 disk_min_file_size=1 << 17,
                 statistics=0,
                 tag_index=0,
@@ -150,6 +152,8 @@ class VectorCache:
         try:
             for at in range(0, len(items), _WRITES_A_TRANSACTION):
                 self._write(items[at : at + _WRITES_A_TRANSACTION])
+            if self._store.volume() > self.size_limit:
+                self._store.cull()  # a transaction at a time, until the rest fits
         except (OSError, sqlite3.Error, diskcache.Timeout) as error:
             warnings.warn(f"the vector cache could not be written: {error}", RuntimeWarning, stacklevel=2)
 

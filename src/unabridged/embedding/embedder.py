@@ -267,8 +267,8 @@ class Embedder:
 
     def _result(self, run: Run, started: float, *, alone: bool) -> EmbedResult:
         made = run.outcomes()
-        for at, result in made.items():
-            made[at] = self._unknown(result)
+        for at, text in made.items():
+            made[at] = self._unknown(text)
         width = next((len(r.vector) for r in made.values() if r.vector is not None), self.dimensions or 0)
         self._width = self._width or width or None
         for at in run.blank:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from unabridged.providers.limits import default_limit, known_model
 from unabridged.providers.registry import open_provider
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
     from pathlib import Path
 
     from unabridged.types import Limit, Provider
@@ -23,7 +24,7 @@ def providers(given: Provider | str | Sequence[Provider | str] | None) -> list[P
     """The providers meant by a name, a provider, or several of either; ``None`` is the embedded default."""
     if given is None or isinstance(given, str):
         return [open_provider(given)]
-    several = given if isinstance(given, (list, tuple)) else [given]
+    several: Sequence[Provider | str] = given if isinstance(given, Sequence) else [given]
     return [open_provider(p) if isinstance(p, str) else p for p in several]
 
 
