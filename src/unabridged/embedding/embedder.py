@@ -211,6 +211,15 @@ class Embedder:
         """Where vectors are kept."""
         return self._settings.cache
 
+    def fits(self, texts: Sequence[str]) -> bool:
+        """Whether these texts would go to the provider as they are, in one request.
+
+        >>> embedder = Embedder("hashing", cache=False)
+        >>> embedder.fits(["short"]), embedder.fits(["long " * 9000])
+        (True, False)
+        """
+        return self._settings.fits(texts)
+
     def fingerprint(self, role: Role = "document") -> str:
         """Names everything that changes a document's vector: two equal ones may be compared and mixed."""
         plan, settings = self._settings.declared_cutting, self._settings

@@ -7,6 +7,7 @@ meet an event loop, async callers never block on one.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import os
 import threading
 import time
@@ -152,7 +153,9 @@ class Engine:
                 flow.settle(call, self._send(call, flow.request(call)))
                 after()
             else:
-                flying[self._threads().submit(self._send, call, flow.request(call))] = call
+                # The caller's context goes along: tracing spans, and what an adapter passes to its client.
+                context = contextvars.copy_context()
+                flying[self._threads().submit(context.run, self._send, call, flow.request(call))] = call
 
     @staticmethod
     def _land(flow: Flow, flying: dict[Future[_Answer], Call], after: Callable[[], None]) -> None:

@@ -72,8 +72,8 @@ class Run:
     def prepare(self) -> None:
         """Hash, look up, count and cut; what is not known yet becomes pieces."""
         documents = list(self._documents.values())
-        short = [d for d in documents if self._surely_fits(d.text)]
-        long = [d for d in documents if not self._surely_fits(d.text)]
+        short = [d for d in documents if self.settings.surely_fits(d.text)]
+        long = [d for d in documents if not self.settings.surely_fits(d.text)]
         for document, tokens in zip(short, self.settings.counts([d.text for d in short]), strict=True):
             self._whole(document, tokens)
         self._look_up_documents(long)
@@ -95,16 +95,6 @@ class Run:
             else:
                 documents[text] = Document(text, [at])
         return documents
-
-    def _surely_fits(self, text: str) -> bool:
-        """Whether no counting is needed: no tokenizer makes more tokens than UTF-8 bytes."""
-        plan = self.settings.cutting
-        if plan is None:
-            return True
-        least = min(
-            x for x in (plan.trigger_tokens, plan.trigger_chars, plan.trigger_bytes, 1 << 62) if x is not None
-        )
-        return len(text) * (1 if text.isascii() else 4) + self.settings.special_tokens <= least
 
     def _look_up_documents(self, documents: list[Document]) -> None:
         for document in documents:
@@ -131,7 +121,7 @@ class Run:
             document.pieces = [self._piece(document, Span(a, b), tokens) for a, b, tokens, _ in rows]
             return
         tokens = document.tokens or settings.count(text)
-        if settings.cutting is None or not settings.cuts or not self._over(text, tokens):
+        if settings.cutting is None or not settings.cuts or not settings.over(text, tokens):
             self._whole(document, tokens)
             return
         document.tokens = tokens
@@ -151,21 +141,6 @@ class Run:
         document.cut = len(spans) > 1 or document.truncated
         chunks = to_chunks(text, spans, settings.measure)
         document.pieces = [self._piece(document, Span(c.start, c.end), c.tokens) for c in chunks]
-
-    def _over(self, text: str, tokens: int) -> bool:
-        plan, scale = self.settings.cutting, self.settings.limits.scale
-        assert plan is not None  # noqa: S101 - the caller has looked
-        return (
-            (
-                plan.trigger_tokens is not None
-                and (tokens + self.settings.special_tokens) * scale > plan.trigger_tokens
-            )
-            or (plan.trigger_chars is not None and len(text) > plan.trigger_chars)
-            or (
-                plan.trigger_bytes is not None
-                and len(text.encode("utf-8", "surrogatepass")) > plan.trigger_bytes
-            )
-        )
 
     def _piece(self, document: Document, span: Span, tokens: int) -> Piece:
         text = document.text[span.start : span.end]

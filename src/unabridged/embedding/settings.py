@@ -85,6 +85,42 @@ class Settings:
         sums = self.measure.measure("\n".join(texts) + "\n").many(ends)
         return [int(n) for n in np.diff(sums, prepend=0)]
 
+    def surely_fits(self, text: str) -> bool:
+        """Whether no counting is needed: no tokenizer makes more tokens than UTF-8 bytes."""
+        plan = self.cutting
+        if plan is None:
+            return True
+        triggers = (plan.trigger_tokens, plan.trigger_chars, plan.trigger_bytes)
+        least = min(x for x in (*triggers, 1 << 62) if x is not None)
+        return len(text) * (1 if text.isascii() else 4) + self.special_tokens <= least
+
+    def over(self, text: str, tokens: int) -> bool:
+        """Whether a text of so many tokens, as counted here, is over a limit in force."""
+        plan = self.cutting
+        if plan is None:
+            return False
+        billed = (tokens + self.special_tokens) * self.limits.scale
+        return (
+            (plan.trigger_tokens is not None and billed > plan.trigger_tokens)
+            or (plan.trigger_chars is not None and len(text) > plan.trigger_chars)
+            or (plan.trigger_bytes is not None and _bytes(text) > plan.trigger_bytes)
+        )
+
+    def fits(self, texts: Sequence[str]) -> bool:
+        """Whether these texts are within every limit in force, each alone and together in one request."""
+        limit = self.limits.limit
+        if limit.request_inputs is not None and len(texts) > limit.request_inputs:
+            return False
+        if limit.request_bytes is not None and sum(map(_bytes, texts)) > limit.request_bytes:
+            return False
+        doubtful = [text for text in texts if not self.surely_fits(text)]
+        if any(self.over(text, tokens) for text, tokens in zip(doubtful, self.counts(doubtful), strict=True)):
+            return False
+        together = limit.request_tokens
+        if together is None or sum(map(len, texts)) * 4 <= together:
+            return True
+        return sum(self.counts(texts)) * self.limits.scale <= together
+
     def segment(self, text: str) -> list[Span]:
         """The spans of a text that is over the limit."""
         plan, limit = self.cutting, self.limits.limit
@@ -103,3 +139,7 @@ class Settings:
             tokenizer=self.measure,
         )
         return [Span(chunk.start, chunk.end) for chunk in chunks]
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
