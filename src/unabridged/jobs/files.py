@@ -1,0 +1,217 @@
+"""Text files: found in folders and by patterns, read with their encoding told from the bytes.
+
+A walk skips what is hidden, build and package folders, links to folders and everything that is not a
+regular file, and counts it. Encodings are UTF-8, and UTF-16 or UTF-32 with a byte order mark; a file with
+a few stray bytes, or with the isolated high letters of Western European text, is read with a warning;
+anything else is refused rather than guessed, because a wrong guess is a wrong vector that nobody notices.
+"""
+
+from __future__ import annotations
+
+import codecs
+import glob
+import os
+import re
+import stat
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from unabridged.errors import UnreadableFile
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+__all__ = ["BinaryFile", "Found", "TextFile", "decode", "find_files", "read_text"]
+
+_SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages", "venv"})
+_MAGIC = re.compile(r"[*?[]")
+_HEAD = 1 << 16
+# Control characters that text has: tab, line feed, vertical tab, form feed, carriage return, escape.
+_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+_BINARY_SHARE = 0.01
+_MARKS = (  # UTF-32 first: its mark begins with that of UTF-16
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_HIGH_RUN = re.compile(rb"[\x80-\xff]+")
+
+
+class BinaryFile(UnreadableFile):
+    """A file that holds no text."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """A file to read. ``id`` is its path as the user wrote it; ``named``: it was asked for by name."""
+
+    id: str
+    path: Path
+    size: int
+    named: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The files in a stable order, and how many things were passed over, by reason."""
+
+    files: tuple[TextFile, ...]
+    skipped: Mapping[str, int] = field(default_factory=dict)
+
+
+def find_files(paths: Iterable[str | Path], *, hidden: bool = False, exclude: Collection[Path] = ()) -> Found:
+    """Every file that ``paths`` mean: files, folders (walked) and patterns such as ``docs/**/*.md``.
+
+    A file that several paths reach is taken once. Raises :class:`~unabridged.errors.UnreadableFile` for a
+    path or a pattern that leads to nothing.
+    """
+    skipped: Counter[str] = Counter()
+    left_out = {os.path.realpath(path) for path in exclude}
+    files: dict[str, TextFile] = {}
+    for path in paths:
+        for name, is_named in _expanded(str(path), skipped, hidden=hidden):
+            real = os.path.realpath(name)
+            if real in left_out:
+                continue
+            if real not in files or (is_named and not files[real].named):
+                files[real] = TextFile(_printable(name), Path(name), _size(name), is_named)
+    return Found(tuple(files.values()), dict(skipped))
+
+
+def read_text(
+    path: Path, encoding: str | None = None, *, within: Path | None = None
+) -> tuple[str, str | None]:
+    """A file's text, and a warning if its bytes were not quite what they should be.
+
+    ``encoding`` says what the file is in; without it, it is told from the bytes. Raises
+    :class:`BinaryFile`, or :class:`~unabridged.errors.UnreadableFile` with the reason.
+    """
+    name = _printable(str(path))
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+            if encoding is None and _is_binary(head):
+                raise BinaryFile(name, "a binary file, not text")
+            data = head + file.read()
+    except OSError as error:
+        raise UnreadableFile(name, (error.strerror or str(error)).lower()) from None
+    return decode(data, name, encoding)
+
+
+def decode(data: bytes, name: str, encoding: str | None = None) -> tuple[str, str | None]:
+    r"""Bytes as text, and a warning if they were not quite what they should be; ``name`` is for messages.
+
+    >>> decode("naïve".encode("utf-16"), "a.txt"), decode(b"caf\xe9", "b.txt")
+    (('naïve', None), ('café', 'not UTF-8, read as Windows-1252'))
+    """
+    marked = next((known for mark, known in _MARKS if data.startswith(mark)), None)
+    try:
+        return data.decode(encoding or marked or "utf-8"), None
+    except LookupError:
+        raise UnreadableFile(name, f"{encoding} is not an encoding that Python knows") from None
+    except UnicodeDecodeError as error:
+        if encoding or marked:
+            reason = f"not {(encoding or marked or '').upper()} at byte {error.start}"
+            raise UnreadableFile(name, reason) from None
+        return _salvaged(data, name, error.start)
+
+
+def _salvaged(data: bytes, name: str, at: int) -> tuple[str, str]:
+    """Not UTF-8: text with a few stray bytes, Western European text, or an error."""
+    text = data.decode("utf-8", "replace")
+    stray = text.count("\ufffd")
+    letters = sum(len(run) for run in re.findall(r"[^\x00-\x7f]+", text)) - stray
+    if letters >= 4 * stray:
+        return text, f"{stray} bytes are not UTF-8 (the first at {at}), read as U+FFFD"
+    runs = _HIGH_RUN.findall(data)
+    # Languages written in Latin letters have their accents apart; other scripts have runs of high bytes.
+    if sum(len(run) == 1 for run in runs) >= 0.9 * len(runs):
+        try:
+            return data.decode("cp1252"), "not UTF-8, read as Windows-1252"
+        except UnicodeDecodeError:
+            pass
+    raise UnreadableFile(name, f"not UTF-8 (byte {at}); say what it is in, such as --encoding gb18030")
+
+
+def _is_binary(head: bytes) -> bool:
+    """Whether control characters make up more than text ever has of them. A stray NUL does not."""
+    if any(head.startswith(mark) for mark, _ in _MARKS):
+        return False
+    if head.startswith(b"%PDF-"):
+        return True
+    return len(_CONTROLS.findall(head)) > _BINARY_SHARE * len(head)
+
+
+def _expanded(path: str, skipped: Counter[str], *, hidden: bool) -> Iterator[tuple[str, bool]]:
+    """The files that one path means, and whether it names them."""
+    if Path(path).is_dir():
+        for name in _walk(path, skipped, hidden=hidden):
+            yield name, False
+    elif os.path.lexists(path):
+        yield path, True
+    elif _MAGIC.search(path):
+        yield from _matched(path, skipped, hidden=hidden)
+    else:
+        raise UnreadableFile(_printable(path), "there is no such file or folder")
+
+
+def _matched(pattern: str, skipped: Counter[str], *, hidden: bool) -> Iterator[tuple[str, bool]]:
+    names = sorted(glob.glob(pattern, recursive=True, include_hidden=hidden))  # noqa: PTH207 - Path.glob finds hidden files too
+    if not names:
+        raise UnreadableFile(_printable(pattern), "no file matches")
+    for name in names:
+        if Path(name).is_dir():
+            if "**" not in pattern:
+                yield from ((inner, False) for inner in _walk(name, skipped, hidden=hidden))
+        else:
+            yield name, False
+
+
+def _walk(folder: str, skipped: Counter[str], *, hidden: bool) -> Iterator[str]:
+    """Every file below a folder, in order of names. Links to folders are not followed, so no loop is."""
+    todo = [folder]
+    while todo:
+        try:
+            entries = sorted(os.scandir(todo.pop()), key=lambda entry: entry.name)
+        except OSError:
+            skipped["unreadable folders"] += 1
+            continue
+        inner = []
+        for entry in entries:
+            reason = _passed_over(entry, hidden=hidden)
+            if reason is not None:
+                skipped[reason] += 1
+            elif entry.is_dir():
+                inner.append(entry.path)
+            else:
+                yield entry.path
+        todo += reversed(inner)
+
+
+def _passed_over(entry: os.DirEntry[str], *, hidden: bool) -> str | None:
+    if entry.name.startswith(".") and (not hidden or entry.name == ".git"):
+        return "hidden"
+    if entry.is_dir():
+        if entry.is_symlink():
+            return "linked folders"
+        return "build folders" if entry.name in _SKIPPED_FOLDERS else None
+    if entry.is_symlink() and not Path(entry.path).exists():
+        return "broken links"
+    return None if entry.is_file() else "not regular files"
+
+
+def _size(name: str) -> int:
+    try:
+        found = Path(name).stat()
+    except OSError:
+        return 0
+    return found.st_size if stat.S_ISREG(found.st_mode) else 0
+
+
+def _printable(name: str) -> str:
+    """A path as text: bytes of the name that are not UTF-8 are spelled out, so that two stay two."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
