@@ -59,7 +59,7 @@ class HashingProvider:
     name = "hashing"
     host = "process"
 
-    def __init__(  # noqa: PLR0913 - options, keyword-only
+    def __init__(
         self,
         *,
         model: str = "bag-of-words",

@@ -68,7 +68,19 @@ class LocalProvider:
     model = _MODEL
     dimensions = _WIDTH
 
-    def __init__(self, *, max_tokens: int = 256, batch_tokens: int = 2048, threads: int = 0) -> None:
+    def __init__(
+        self,
+        model: str | None = None,
+        *,
+        dimensions: int | None = None,
+        timeout: float | None = None,
+        max_tokens: int = 256,
+        batch_tokens: int = 2048,
+        threads: int = 0,
+    ) -> None:
+        if model is not None and model.rpartition("/")[2].lower() != _MODEL.lower():
+            raise ConfigError("model", f"found {model!r}; the embedded model is {_MODEL!r}")
+        _refuse_dimensions(dimensions)
         if not 8 <= max_tokens <= _POSITIONS:
             raise ConfigError("max_tokens", f"found {max_tokens}, expected 8 … {_POSITIONS}")
         if batch_tokens < 1:
@@ -79,6 +91,7 @@ class LocalProvider:
         self.tokenizer = WordPiece()
         self.limit = Limit(input_tokens=max_tokens - WordPiece.specials)
         self.settings: Mapping[str, str] = {"revision": _SHA256[:12], "pooling": "mean", "normalized": "true"}
+        self._timeout = timeout
         self._batch_tokens = batch_tokens
         self._threads = threads
         self._session: Any = None
@@ -89,7 +102,8 @@ class LocalProvider:
         Raises :class:`~unabridged.errors.Overflow` (``input_overflow`` with limit, actual and index)
         for a text over 512 tokens, :class:`~unabridged.errors.ProviderTimeout` between two runs.
         """
-        deadline = None if request.timeout is None else time.monotonic() + request.timeout
+        allowed = [seconds for seconds in (request.timeout, self._timeout) if seconds is not None]
+        deadline = time.monotonic() + min(allowed) if allowed else None
         _refuse_dimensions(request.dimensions)
         tokens = self._encode(request.texts)
         vectors = np.empty((len(tokens), _WIDTH), dtype=np.float32)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from unabridged.types import FaultKind, Vector, Vectors
 
-__all__ = ["bad_reply", "bad_values", "checked", "vectors_from"]
+__all__ = ["Plateau", "bad_reply", "bad_values", "checked", "vectors_from"]
 
 _NUMBERS = frozenset({int, float, type(None)})
 _SHOWN = 10  # so many positions are named in a message
@@ -168,3 +168,36 @@ def _named(indices: Sequence[int]) -> str:
 
 def _plural(count: int, noun: str) -> str:
     return f"{count} {noun}" + ("" if count == 1 else "s")
+
+
+class Plateau:
+    """Notices a provider that cuts silently: its count of tokens stands still while texts grow.
+
+    A text has a token for at most every eight characters or so. Where a provider bills fewer, and
+    exactly as many as its limit or as for another text of quite another length, it has cut them.
+
+    >>> seen = Plateau(limit=512)
+    >>> seen.suspect([9000], 512)
+    'input cut silently? 512 tokens billed for 9000 characters'
+    """
+
+    _CHARS_PER_TOKEN = 8
+    _SMALLEST = 32  # tokens; below that, equal counts are chance
+
+    def __init__(self, limit: int | None = None) -> None:
+        self._limit = limit
+        self._seen: dict[int, int] = {}  # tokens billed -> the fewest characters they were billed for
+
+    def suspect(self, chars: Sequence[int], tokens: int | None) -> str | None:
+        """Whether ``tokens`` for texts of so many characters looks like a cut; a sentence, or ``None``."""
+        if not tokens or tokens % len(chars) or tokens // len(chars) < self._SMALLEST:
+            return None
+        each, fewest = tokens // len(chars), min(chars)
+        if fewest <= each * self._CHARS_PER_TOKEN:
+            return None
+        if len(self._seen) >= 1000:  # a bound on memory; real plateaus come back at once
+            self._seen.clear()
+        known = self._seen.setdefault(each, fewest)
+        if each == self._limit or fewest >= 1.2 * known or known >= 1.2 * fewest:
+            return f"input cut silently? {tokens} tokens billed for {sum(chars)} characters"
+        return None
