@@ -138,7 +138,7 @@ def test_stats_clear_and_a_bound_on_the_size(tmp_path) -> None:
 
 def test_a_folder_that_cannot_be_one_is_named(tmp_path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(ConfigError, match="cache: the folder .*file cannot be used"):
+    with pytest.raises(ConfigError, match=r"cache: the folder .*file cannot be used"):
         VectorCache(tmp_path / "file")
     with pytest.raises(ConfigError, match=r"cache\.size_limit: found 10 bytes"):
         VectorCache(tmp_path / "v", size_limit=10)

@@ -57,7 +57,7 @@ def key(fingerprint: str, text: str) -> bytes:
     >>> key("q", "x:hello") != key("q:x", "hello")
     True
     """
-    hashed = hashlib.sha256(fingerprint.encode())
-    hashed.update(b"\x00")
+    named = fingerprint.encode()
+    hashed = hashlib.sha256(len(named).to_bytes(4, "little") + named)
     hashed.update(text.encode("utf-8", "surrogatepass"))
     return hashed.digest()

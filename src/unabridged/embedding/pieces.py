@@ -35,7 +35,8 @@ class Document:
 class Piece:
     """What is sent: a text, or a chunk of one.
 
-    ``twins`` are equal pieces of the same call: they ``follow`` this one, which alone is sent.
+    ``twins`` are equal pieces of the same call: they ``follow`` this one, which alone is sent. A piece is
+    ``dropped`` when its document has been cut afresh; ``whole`` marks a document on its way to that.
     """
 
     document: Document
@@ -49,12 +50,15 @@ class Piece:
     recut: bool = False
     alone: int = 0
     follows: bool = False
+    dropped: bool = False
+    whole: bool = False
     twins: list[Piece] = field(default_factory=list)
 
     @property
     def wanted(self) -> bool:
         """Whether a document that has not failed still needs its vector."""
-        return self.vector is None and any(p.document.error is None for p in (self, *self.twins))
+        mine = not self.dropped and self.document.error is None
+        return self.vector is None and (mine or any(p.document.error is None for p in self.twins))
 
 
 @dataclass(slots=True, eq=False)

@@ -158,6 +158,8 @@ class Run:
         fresh = []
         for piece in pieces:
             leader = self._leaders.setdefault(piece.key, piece)
+            if leader.dropped:
+                leader = self._leaders[piece.key] = piece
             if leader is piece:
                 fresh.append(piece)
                 continue
@@ -249,7 +251,7 @@ class Run:
     def _recut(self, piece: Piece, limit: Limit) -> list[Piece]:
         """Smaller pieces of one that is over, looked up in the cache; fewer than two if it cannot be cut."""
         settings = self.settings
-        whole = not piece.document.cut
+        whole = piece.whole or not piece.document.cut
         chunking = settings.chunking if whole else Chunking(overlap_tokens=0, min_tokens=0)
         text, scale = piece.text, settings.limits.scale
         try:

@@ -18,7 +18,7 @@ from unabridged.embedding.limits import next_guess
 from unabridged.embedding.pieces import Call, Document, Group, Piece
 from unabridged.errors import BudgetExhausted, ProviderError
 from unabridged.providers.retry import may_retry, pause
-from unabridged.types import Limit
+from unabridged.types import Limit, Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -279,7 +279,9 @@ class Work:
         return self._smaller(piece, error)
 
     def _lower_guess(self, refused: float, fault: Fault) -> bool:
-        lower = next_guess(min(refused, self._guess or refused))
+        if self._guess is not None and self._guess < refused:
+            return True  # the guess stands: this text was cut, or counted, before it
+        lower = next_guess(refused)
         if lower is not None:
             self._guess, self._guess_fault = lower, fault
         return lower is not None
@@ -288,7 +290,13 @@ class Work:
         document = piece.document
         if self._recut is None or not piece.wanted:
             return []
-        children = self._recut(piece, self.limit)
+        again = _afresh(document) if document.cut else None
+        children = self._recut(again or piece, self.limit)
+        if again is not None and len(children) > 1:
+            for sibling in document.pieces:
+                sibling.dropped = True
+            document.pieces = children
+            return [p for p in children if p.vector is None and not p.follows]
         if len(children) < 2 and not document.truncated:
             if error is None:
                 return [piece]  # it cannot be cut: the provider says what is wrong with it
@@ -352,6 +360,8 @@ class Work:
         suspects = [p for p in group.suspects if p.wanted]
         if len(suspects) > 1:
             half = len(suspects) // 2
+            if group.error.fault.kind in _OVERFLOWS and suspects[-1].tokens > 2 * suspects[-2].tokens:
+                half = len(suspects) - 1  # they stand in order of size, and one stands out
             self._tests.append(Call(suspects[:half], Group([], group.cleared, group.error), suspects[half:]))
             return
         self._waiting.extendleft(reversed(group.cleared))
@@ -360,6 +370,14 @@ class Work:
                 self._waiting.extendleft(reversed(self._offender(piece, group.error)))
             else:
                 self._tests.append(Call([piece]))
+
+
+def _afresh(document: Document) -> Piece | None:
+    """The whole document again, if none of its chunks has been paid for: one plan is better than two."""
+    if document.truncated or any(p.vector is not None or p.twins or p.follows for p in document.pieces):
+        return None
+    whole = Span(0, len(document.text))
+    return Piece(document, whole, document.text, document.tokens, document.key, whole=True)
 
 
 def _exhausted(document: Document, budget: int, limit: int | None) -> BudgetExhausted:
