@@ -1,0 +1,260 @@
+"""Adapters for real tokenizers: tiktoken, quicktok, tokenizers, or any object with ``count(text)``.
+
+A text is encoded in blocks of at most 256 KB, cut where tokens do not reach across: one call for
+20 MB took 3.3 GB, and some encoders are quadratic in the longest run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unabridged.text.estimate import Estimate
+from unabridged.text.measure import Starts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from unabridged.text.measure import Costs
+
+    Offsets = NDArray[np.int64]
+
+__all__ = ["BytePairs", "Counted", "Pieces", "blocks", "without_surrogates"]
+
+# In characters; at most 4 bytes each.
+_BLOCK = 1 << 16
+_SURROGATES = re.compile("[\ud800-\udfff]")
+# Before white space that follows a word, or after a line's end: vocabularies put the space first.
+_SAFE = re.compile(r"(?s:.*)(?:(?<=\n)(?=\S)|(?<=\S)(?= \S))")
+
+
+def without_surrogates(text: str) -> str:
+    """The text as it can be sent: U+FFFD for each lone surrogate (as long, in characters and bytes).
+
+    >>> without_surrogates("a\\ud800b") == "a\\ufffdb"
+    True
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _SURROGATES.sub("\ufffd", text)
+    return text
+
+
+def blocks(text: str, size: int = _BLOCK) -> Iterator[tuple[int, int]]:
+    """Ranges of at most ``size`` characters that tile the text, cut between words where there are any.
+
+    >>> list(blocks("one two three", 9))
+    [(0, 7), (7, 13)]
+    """
+    start = 0
+    while len(text) - start > size:
+        found = _SAFE.match(text, start + size // 2, start + size)
+        end = found.end() if found and found.end() > start else start + size
+        yield start, end
+        start = end
+    if start < len(text) or not text:
+        yield start, len(text)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Recounted:
+    """Prefix sums in the whole text, and a recount for each slice."""
+
+    text: str
+    starts: Starts
+    recount: Callable[[str], int]
+    fixed: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.starts.total + self.fixed
+
+    def at(self, offset: int) -> int:
+        return self.starts.at(offset)
+
+    def many(self, offsets: Sequence[int] | Offsets) -> Offsets:
+        return self.starts.many(offsets)
+
+    def select(self, budget: int) -> int:
+        return self.starts.select(budget)
+
+    def between(self, start: int, end: int) -> int:
+        return self.recount(self.text[start:end])
+
+
+def _concatenated(parts: list[Offsets]) -> Offsets:
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+
+def _character_of_byte(piece: bytes) -> Offsets:
+    """For each byte of the UTF-8 form, the character that it belongs to."""
+    lead = (np.frombuffer(piece, np.uint8) & 0xC0) != 0x80
+    return np.cumsum(lead, dtype=np.int64) - 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BytePairs:
+    """tiktoken's and quicktok's encodings: ids whose bytes add up to the text."""
+
+    name: str
+    encode: Callable[[str], Any] = field(repr=False)
+    lengths: NDArray[np.uint8] = field(repr=False)
+
+    @classmethod
+    def of(cls, encoding: Any) -> BytePairs:
+        """Wrap a ``tiktoken.Encoding`` or a ``quicktok`` tokenizer; special tokens are plain text here."""
+        lengths = np.zeros(encoding.n_vocab, np.uint8)
+        for token in range(encoding.n_vocab):
+            try:
+                lengths[token] = len(encoding.decode_single_token_bytes(token))
+            except KeyError:
+                continue
+        encode = getattr(encoding, "encode_to_numpy", None)
+        plain = encoding.encode_ordinary if encode is None else _ordinary(encode)
+        return cls(str(encoding.name), plain, lengths)
+
+    def count(self, text: str) -> int:
+        """Tokens, exactly."""
+        text = without_surrogates(text)
+        return sum(len(self.encode(text[start:end])) for start, end in blocks(text))
+
+    def measure(self, text: str) -> Costs:
+        """Where each token starts."""
+        sendable = without_surrogates(text)
+        parts = [self._starts(sendable[start:end]) + start for start, end in blocks(sendable)]
+        return _Recounted(text, Starts(_concatenated(parts), len(text)), self.count)
+
+    def _starts(self, piece: str) -> Offsets:
+        ids = np.asarray(self.encode(piece), np.int64)
+        ends = np.cumsum(self.lengths[ids], dtype=np.int64)
+        starts = np.concatenate(([0], ends[:-1])) if len(ends) else ends
+        return starts if piece.isascii() else _character_of_byte(piece.encode())[starts]
+
+
+def _ordinary(encode_to_numpy: Callable[..., Any]) -> Callable[[str], Any]:
+    def encode(text: str) -> Any:
+        return encode_to_numpy(text, disallowed_special=())
+
+    return encode
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pieces:
+    """A ``tokenizers.Tokenizer``, without the truncation and padding that may be baked into its file.
+
+    Counts include the special tokens that a model's input has (``[CLS]`` and ``[SEP]`` …).
+    """
+
+    tokenizer: Any = field(repr=False)
+    name: str = "tokenizers"
+    fixed: int = 0
+
+    @classmethod
+    def of(cls, tokenizer: Any, name: str = "tokenizers") -> Pieces:
+        """Wrap a copy: the caller's own tokenizer keeps its settings."""
+        if tokenizer.truncation is not None or tokenizer.padding is not None:
+            tokenizer = type(tokenizer).from_str(tokenizer.to_str())
+            tokenizer.no_truncation()
+            tokenizer.no_padding()
+        return cls(tokenizer, name, len(tokenizer.encode("").ids))
+
+    def count(self, text: str) -> int:
+        """Tokens, exactly, with the special ones."""
+        text = without_surrogates(text)
+        return self.fixed + sum(len(self._encode(text[start:end])) for start, end in blocks(text))
+
+    def measure(self, text: str) -> Costs:
+        """Where each token starts."""
+        sendable = without_surrogates(text)
+        parts = []
+        for start, end in blocks(sendable):
+            offsets = np.asarray(self._encode(sendable[start:end]).offsets, np.int64).reshape(-1, 2)
+            parts.append(np.maximum.accumulate(offsets[:, 0]) + start)
+        return _Recounted(text, Starts(_concatenated(parts), len(text)), self.count, self.fixed)
+
+    def _encode(self, piece: str) -> Any:
+        return self.tokenizer.encode(piece, add_special_tokens=False)
+
+
+# Characters that one call of a foreign ``count`` gets: few calls, and a share of the text small
+# enough that the estimator's shape of it can be trusted in between.
+_SAMPLE = 2048
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counted:
+    """Any object with ``count(text) -> int``: counted by blocks, estimated within them."""
+
+    counter: Any = field(repr=False)
+    name: str = "counted"
+
+    def count(self, text: str) -> int:
+        """What the object says."""
+        return int(self.counter.count(text))
+
+    def measure(self, text: str) -> Costs:
+        """The estimator's prefix sums, stretched block by block to what the object counts."""
+        shape = Estimate().measure(text)
+        fixed = max(0, self.count(""))
+        ranges = list(blocks(text, _SAMPLE))
+        costs = [max(0, self.count(text[start:end]) - fixed) for start, end in ranges]
+        ends = np.fromiter((end for _, end in ranges), np.int64, len(ranges))
+        return _Stretched(
+            text,
+            self.count,
+            shape,
+            np.concatenate(([0], ends)),
+            np.concatenate(([0], shape.many(ends))),
+            np.concatenate(([0], np.cumsum(costs, dtype=np.int64))),
+            fixed,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Stretched:
+    """Between two counted offsets, costs follow the estimator's shape; spaces are spread evenly."""
+
+    text: str
+    recount: Callable[[str], int]
+    shape: Costs
+    offsets: Offsets
+    shapes: Offsets
+    sums: Offsets
+    fixed: int
+
+    @property
+    def total(self) -> int:
+        return int(self.sums[-1]) + self.fixed
+
+    def at(self, offset: int) -> int:
+        return int(self.many([offset])[0])
+
+    def many(self, offsets: Sequence[int] | Offsets) -> Offsets:
+        places = np.asarray(offsets, np.int64)
+        last = len(self.offsets) - 2
+        block = np.clip(self.offsets.searchsorted(places, "right") - 1, 0, last)
+        start, stop = self.offsets[block], self.offsets[block + 1]
+        shape = self.shape.many(places) - self.shapes[block]
+        width = np.maximum(1, self.shapes[block + 1] - self.shapes[block])
+        flat = self.shapes[block + 1] == self.shapes[block]
+        share = np.where(flat, (places - start) / np.maximum(1, stop - start), shape / width)
+        step = self.sums[block + 1] - self.sums[block]
+        return self.sums[block] + np.ceil(share * step).astype(np.int64)
+
+    def select(self, budget: int) -> int:
+        low, high = 0, int(self.offsets[-1])
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.at(middle) <= budget:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def between(self, start: int, end: int) -> int:
+        return self.recount(self.text[start:end])
