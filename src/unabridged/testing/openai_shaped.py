@@ -1,5 +1,7 @@
 """Dialects that vary OpenAI's: another place for the key, another name for a field, other words."""
 
+# ruff: noqa: D102 - what the methods do is said once, in Dialect
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any

@@ -1,5 +1,7 @@
 """Dialects with shapes of their own."""
 
+# ruff: noqa: D102 - what the methods do is said once, in Dialect
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
