@@ -17,7 +17,7 @@ def raise_failures(result: EmbedResult) -> None:
     failed = result.failed
     if not failed:
         return
-    causes = {id(t.error): t.error for t in failed if t.error is not None}
+    causes = {_cause(t.error): t.error for t in reversed(failed) if t.error is not None}
     empty = [t.index for t in failed if isinstance(t.error, EmptyText)]
     error: Exception
     if len(empty) == len(failed):
@@ -42,3 +42,8 @@ def _about_one_text(failed: TextResult) -> bool:
         "model_not_found",
         "invalid_dimensions",
     )
+
+
+def _cause(error: Exception) -> object:
+    """Refusals of one kind are one cause: the first of them is raised."""
+    return error.fault.kind if isinstance(error, ProviderError) else id(error)

@@ -18,11 +18,11 @@ __all__ = ["Call", "Document", "Group", "Piece"]
 class Document:
     """One text of the caller's, whichever positions it stands at, and its pieces in order."""
 
-    text: str
+    text: str = field(repr=False)
     indices: list[int]
     key: bytes = b""
     tokens: int = 0
-    pieces: list[Piece] = field(default_factory=list)
+    pieces: list[Piece] = field(default_factory=list, repr=False)
     cut: bool = False
     truncated: bool = False
     entry: Entry | None = None
@@ -39,12 +39,12 @@ class Piece:
     ``dropped`` when its document has been cut afresh; ``whole`` marks a document on its way to that.
     """
 
-    document: Document
+    document: Document = field(repr=False)
     span: Span
-    text: str
+    text: str = field(repr=False)
     tokens: int
     key: bytes
-    vector: Vector | None = None
+    vector: Vector | None = field(default=None, repr=False)
     unknown: float | None = None
     cached: bool = False
     recut: bool = False
@@ -52,7 +52,7 @@ class Piece:
     follows: bool = False
     dropped: bool = False
     whole: bool = False
-    twins: list[Piece] = field(default_factory=list)
+    twins: list[Piece] = field(default_factory=list, repr=False)
 
     @property
     def wanted(self) -> bool:

@@ -30,6 +30,9 @@ __all__ = ["Run"]
 
 _log = logging.getLogger("unabridged")
 
+# In characters: no limit is so small that a shorter text has ever been cut.
+_MAY_BE_CUT = 128
+
 
 class Run:
     """The texts of one call on their way.
@@ -81,6 +84,7 @@ class Run:
             if document.entry is None or self._chunk_vectors:
                 self._cut(document)
         self._look_up_pieces([p for d in documents for p in d.pieces])
+        self._look_again()
         self._tokens_all = sum(d.tokens for d in documents)
         self._report()
 
@@ -153,6 +157,24 @@ class Run:
         self._mine.update(mine)
         self._take_cached([self._leaders[k] for k in mine])
         self._left = [p for p in fresh if p.vector is None and p.key not in self.theirs]
+
+    def _look_again(self) -> None:
+        """Texts that seem to fit may have been refused and cut before: then they are kept as documents."""
+        cache = self.settings.cache
+        waiting = [p for p in self._left if not p.document.key and len(p.text) >= _MAY_BE_CUT and not p.twins]
+        if cache is None or not waiting:
+            return
+        for piece in waiting:
+            piece.document.key = key(self._document_print, piece.text)
+        found = cache.get(p.document.key for p in waiting)
+        for piece in waiting:
+            entry = found.get(piece.document.key)
+            if entry is not None and not self._chunk_vectors:
+                document = piece.document
+                document.entry, document.cut, document.pieces = entry, entry.spans is not None, []
+                piece.dropped = True
+                self._land(piece.key, None)
+        self._left = [p for p in self._left if not p.dropped]
 
     def _lead(self, pieces: Iterable[Piece]) -> list[Piece]:
         fresh = []
@@ -304,7 +326,7 @@ class Run:
         for document in self._documents.values():
             entry = pooled(document, self.settings)
             if entry is not None and document.entry is None and document.cut and not document.truncated:
-                new[document.key] = entry
+                new[document.key or key(self._document_print, document.text)] = entry
             result = outcome(document, entry, self.settings, chunk_vectors=self._chunk_vectors)
             for at in document.indices:
                 made[at] = result if at == result.index else replace(result, index=at)

@@ -180,7 +180,7 @@ class Work:
             call.lane = None
             self._retry(call, now, 0.0)
         elif fault.kind in _ENDS_ALL:
-            self.stop(error)
+            self._stop_with(call, error)
         elif may_retry(fault):
             self._wait_or_give_up(call, error, now, lane_left=lane_left)
         else:
@@ -197,11 +197,15 @@ class Work:
         self._tests.clear()
         self._later.clear()
 
+    def _stop_with(self, call: Call, error: Exception) -> None:
+        for piece in (*call.pieces, *call.rest, *self._held(call)):
+            self._end(piece, error)
+        self.stop(error)
+
     def abandon(self, call: Call, error: Exception) -> None:
         """A call whose answer nobody waits for any more (the deadline has passed)."""
         self._in_flight -= 1
-        for piece in (*call.pieces, *call.rest, *self._held(call)):
-            self._end(piece, error)
+        self._stop_with(call, error)
 
     @staticmethod
     def _held(call: Call) -> list[Piece]:
@@ -290,13 +294,10 @@ class Work:
         document = piece.document
         if self._recut is None or not piece.wanted:
             return []
-        again = _afresh(document) if document.cut else None
-        children = self._recut(again or piece, self.limit)
-        if again is not None and len(children) > 1:
-            for sibling in document.pieces:
-                sibling.dropped = True
-            document.pieces = children
-            return [p for p in children if p.vector is None and not p.follows]
+        fresh = self._afresh(document) if document.cut else []
+        if fresh:
+            return [p for p in fresh if p.vector is None and not p.follows]
+        children = self._recut(piece, self.limit)
         if len(children) < 2 and not document.truncated:
             if error is None:
                 return [piece]  # it cannot be cut: the provider says what is wrong with it
@@ -307,7 +308,26 @@ class Work:
         document.cut = True
         for twin in piece.twins:
             children = [*children, *self._smaller(twin, error)]
+        piece.dropped = True
         return [p for p in children if p.vector is None and not p.follows]
+
+    def _afresh(self, document: Document) -> list[Piece]:
+        """The whole document planned again, if none of its chunks has been paid for: one plan beats two."""
+        before = document.pieces
+        if document.truncated or any(p.vector is not None or p.twins or p.follows for p in before):
+            return []
+        for piece in before:
+            piece.dropped = True
+        whole = Piece(
+            document, Span(0, len(document.text)), document.text, document.tokens, document.key, whole=True
+        )
+        children = self._recut(whole, self.limit) if self._recut is not None else []
+        if len(children) > 1:
+            document.pieces = children
+            return children
+        for piece in before:
+            piece.dropped = False
+        return []
 
     def _refused(self, piece: Piece) -> None:
         document = piece.document
@@ -340,7 +360,8 @@ class Work:
         if error.fault.kind not in ("bad_values", "empty_input"):
             self._refused_alone += 1
             if self._refused_alone >= _SYSTEMIC and not self._accepted:
-                self.stop(error)
+                self._stop_with(call, error)
+                return
         if call.group is not None:
             self._waiting.extendleft(reversed([*call.rest, *call.group.cleared]))
 
@@ -370,14 +391,6 @@ class Work:
                 self._waiting.extendleft(reversed(self._offender(piece, group.error)))
             else:
                 self._tests.append(Call([piece]))
-
-
-def _afresh(document: Document) -> Piece | None:
-    """The whole document again, if none of its chunks has been paid for: one plan is better than two."""
-    if document.truncated or any(p.vector is not None or p.twins or p.follows for p in document.pieces):
-        return None
-    whole = Span(0, len(document.text))
-    return Piece(document, whole, document.text, document.tokens, document.key, whole=True)
 
 
 def _exhausted(document: Document, budget: int, limit: int | None) -> BudgetExhausted:
