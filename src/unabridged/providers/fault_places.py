@@ -1,0 +1,82 @@
+"""Which inputs of a request a refusal names: paths, brackets, "at index 3", "第 3 条" (pure)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["find_indices", "named_fields"]
+
+_LISTS = (
+    r"inputs?|texts?|documents?|instances?|requests?|contents?|data|items?|messages?|body|sentences?|passages?|quer(?:y|ies)|prompts?|"
+    r"strings?|array|values?|list|chunks?|elements?|entries|embeddings"
+)
+_LONE = r"inputs?|texts?|documents?|instances?|items?|sentences?|passages?|prompts?|strings?|elements?|chunks?"
+_MANY = r"(\d{1,6}(?:\s*(?:,|and|&|und|et|y|и|e|、|，|和|と|,\s*and)\s*\d{1,6}){0,63})"
+_PATHS = re.compile(rf"(?:{_LISTS})\s?\[\s?(\d{{1,6}})\s?\]|#?/(?:{_LISTS})/(\d{{1,6}})\b|\b(?:{_LISTS})\.(\d{{1,6}})\b(?!\.\d)")
+_WORDED = re.compile(
+    r"(?:\bindex|indices|indexes|\bidx|position|positions|indice|indizes|posicion|posicao|индекс\w*|позици\w*|索引|下标|インデックス|位置|인덱스|위치|indeks\w*)"
+    rf"(?:es|s)?\s?(?:is|are|no\.|number|nr\.|为|是|が|は)?\s?[:=#]?\s?[\[(]?\s?{_MANY}"
+)
+_NAMED = re.compile(
+    rf"\b(?:input id|(?:{_LONE}) (?:id|no\.?|number|nr\.?|at|in position|#)|(?:{_LONE})|входн\w+ текст|eingabe|texte|entree|texto|entrada|текст|элемент)s?"
+    rf"\s?#?\(?{_MANY}\)?(?=\s?(?:has|have|had|is|are|was|were|contains?|exceeds?|:|,|\)|cannot|can't|must|too|longer|over|hat|ist|a |est|tiene|es |tem |содерж|превыш|длин|слиш))"
+)
+_ORDINAL = re.compile(
+    r"第\s?(\d{1,6})\s?(?:个|個|条|條|项|項|篇|段|行|件|番目|入力|文本|输入)|(?<!\d)(\d{1,6})\s?(?:番目|번째|-й|-я|-е)|"
+    r"\b(\d{1,6})(?:st|nd|rd|th) (?:\w+ )?(?:input|text|item|element|document|string|entry|passage|instance|content)"
+)
+_FROM_ONE = re.compile(r"1-based|one-based|(?:counting|count|indexed|numbered|starting) (?:from|at) (?:1|one)\b|从1开始|從1開始|1始まり|1から")
+_OUT_OF = re.compile(r"out of (?:range|bounds)|index-select|dim size|not in \[0")
+_DIGITS = re.compile(r"\d+")
+_FIELD = re.compile(
+    r"(?:^|\. )(?:invalid (?:value (?:for|of) )?(?:parameter |field |argument )?|(?:value )?error (?:in|for) |value \S+ for (?:argument|parameter) )?"
+    r"(?:the )?'([a-z_][\w.\[\]]*)'|(?:parameter|field|argument|param) '([a-z_][\w.\[\]]*)'|'([a-z_][\w.]*)' (?:parameter|field|argument|property)|valid (\w+_\w+) must be"
+)
+
+
+def find_indices(text: str, places: Iterable[Sequence[str | int]], *, limit: int | None = None) -> tuple[int, ...]:
+    """Positions in the request, from 0, sorted, each once.
+
+    Counting starts at 0 unless the reply says otherwise or uses an ordinal ("the 3rd text", "第 3 条").
+
+    >>> find_indices("texts at index 7, 9 are too long", [])
+    (7, 9)
+    >>> find_indices("", [("body", "input", 3)])
+    (3,)
+    """
+    found = {part for path in places for part in path if type(part) is int and 0 <= part < 1_000_000}
+    text = " . ".join([text, *(str(path[0]).casefold() for path in places if len(path) == 1)])
+    for match in _PATHS.finditer(text):
+        found.add(int(next(group for group in match.groups() if group)))
+    if not _OUT_OF.search(text):
+        found |= _worded(text, limit)
+    found |= {int(next(group for group in match.groups() if group)) - 1 for match in _ORDINAL.finditer(text)}
+    return tuple(sorted(at for at in found if at >= 0))[:256]
+
+
+def _worded(text: str, limit: int | None) -> set[int]:
+    base = 1 if _FROM_ONE.search(text) else 0
+    found = {int(digits) - base for match in _WORDED.finditer(text) for digits in _DIGITS.findall(match[1])}
+    for match in _NAMED.finditer(text):
+        # "input 3 is too long" names a place; "input 600 exceeds 512" a size.
+        numbers = [int(digits) for digits in _DIGITS.findall(match[1])]
+        if all(number < (2_048 if limit is None else min(limit, 2_048)) for number in numbers):
+            found |= {number - base for number in numbers}
+    return found
+
+
+def named_fields(text: str, places: Iterable[Sequence[str | int]]) -> set[str]:
+    """The fields of the request that a reply complains about, by their last names.
+
+    >>> sorted(named_fields("invalid 'user': string too long", [("body", "model")]))
+    ['model', 'user']
+    """
+    names = {str(path[-1]) for path in places if path and isinstance(path[-1], str)}
+    names |= {str(part) for path in places for part in path[1:] if isinstance(part, str)}
+    for match in _FIELD.finditer(text[:2_000]):
+        names.add(next(group for group in match.groups() if group))
+    return {_DIGITS.sub("", name).replace("[]", "").rsplit(".", 1)[-1].casefold() for name in names}
