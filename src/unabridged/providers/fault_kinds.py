@@ -8,6 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from unabridged.providers import fault_words as words
+from unabridged.providers.fault_numbers import find_numbers, measure, prepare
+from unabridged.providers.fault_places import mask_indices
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -209,6 +211,19 @@ def _empty(seen: Seen) -> Verdict | None:
     return ("empty_input", 0.9) if seen.says(words.EMPTY) and seen.status != 429 else None
 
 
+def _two_sizes(seen: Seen) -> Verdict | None:
+    """No word of it is known, but two sizes of text stand there, the larger one against a limit."""
+    if seen.status in (401, 403, 404, 429) or not words.SUBJECT.search(seen.about_text):
+        return None
+    numbers = find_numbers(prepare(mask_indices(seen.about_text)), status=seen.status)
+    if not 2 <= len({number.value for number in numbers}) <= 4:
+        return None
+    measured = measure(numbers)
+    sized = measured.unit in ("tokens", "chars", "bytes", "inputs")
+    told = any(number.value == measured.limit and number.as_limit >= 2 for number in numbers)
+    return ("input_overflow", 0.65) if sized and told and measured.actual is not None else None
+
+
 def _model(seen: Seen) -> Verdict | None:
     if seen.says(words.MODEL_MISSING):
         return "model_not_found", 0.9
@@ -258,6 +273,7 @@ _LADDER: tuple[Callable[[Seen], Verdict | None], ...] = (
     _model,
     _empty,
     _overloaded,
+    _two_sizes,
     _shape,
     _upstream,
 )

@@ -25,7 +25,7 @@ _AFTER: tuple[tuple[NumberUnit, str], ...] = (
     (
         "other",
         r"(?:ms|s|secs?|seconds?|mins?|minutes?|hours?|hrs?|h|days?|weeks?|months?|times|retries|attempts|dimensions?|dims?|"
-        r"gpus?|workers?|%|percent|usd|\$|neurons|credits?|words|pages|rps|qps|rpd|tpd|秒|分钟|分|小时|天|初|초|분|sekunden?|segundos?|secondes?|секунд|минут)"
+        r"'?max_(?:new_|output_|completion_)?tokens|gpus?|workers?|%|percent|usd|\$|neurons|credits?|words|pages|rps|qps|rpd|tpd|秒|分钟|分|小时|天|初|초|분|sekunden?|segundos?|secondes?|секунд|минут)"
         r"(?![a-z])|(?:requests?|calls?|queries)\s*(?:per|/|a)\s*\w+",
     ),
     ("tokens", r"tok(?:en)?s?\b|token|トークン|토큰|令牌|词元|标记|токен|jeton|gettoni"),
@@ -39,7 +39,7 @@ _AFTER: tuple[tuple[NumberUnit, str], ...] = (
     ),
 )
 _AFTER_UNIT = re.compile(
-    r"[\s)\]'*]{0,3}(?:(?:input|prompt|total|maximum|max|enqueued|allowed|text|api|utf-8|unicode|个|個|の|of)\s*){0,2}(?:"
+    r"[\s)\]'*]{0,3}(?:(?:inputs?|prompt|total|maximum|max|enqueued|allowed|text|api|utf-8|unicode|of)'?\s+|[个個の]\s?){0,2}(?:"
     + "|".join(f"(?P<u{at}>{pattern})" for at, (_, pattern) in enumerate(_AFTER))
     + ")"
 )
@@ -54,7 +54,10 @@ _BEFORE: tuple[tuple[NumberUnit, str], ...] = (
 _BEFORE_UNIT = re.compile("|".join(f"(?P<u{at}>{pattern})" for at, (_, pattern) in enumerate(_BEFORE)))
 
 _RANGE_DASH = re.compile(r"(?<![\w.\-])(\d{1,2}) ?[-~] ?(\d{2,})(?![\w\-])")
-_SPACED = re.compile(r"(?<![\w.,])\d{1,3}(?: \d{3})+(?=\s*[^\W\d])")
+_SPACED = re.compile(
+    r"(?<![\w.,])(?!(?:4\d\d|5\d\d) (?!000))\d{1,3}(?: \d{3})+(?=\s?(?:jetons?|caracteres|octets|tokens?\b|token[ow]|токен|символ|байт|знак|zeichen|znak|bytes))"
+)
+_SLASH = re.compile(r"(?<![\w/.\-])(\d{2,9}) ?/ ?(\d{2,9})(?![\w/.\-])")
 _NUMBER = re.compile(
     r"(?<![a-z0-9_@])(?<!\d[.:/\-])(?<![a-z)\]][.\-/])"
     r"(?P<digits>\d{1,3}(?:[,.]\d{3})+(?![\d])|\d{1,15})(?P<part>\.\d{1,9})?"
@@ -67,7 +70,7 @@ _SCALES = {
 }  # fmt: skip
 _NO_QUANTITY = re.compile(
     r"(?:code|errno|errcode|error|status|http|错误码|状态码|port|pid|line|column|version|attempt|task(?: id)?|slot|gpu|rank|cuda|device|"
-    r"request id|dimension|dimensions|temperature|tier|step|worker|node|shard|layer|axis|index|position|row|id|no\.|id ?:|exit|ret|"
+    r"request id|dimension|dimensions|temperature|tier|step|worker|node|shard|layer|axis|index|indices|indexes|position|positions|row|id|no\.|id ?:|exit|ret|"
     r"matryoshka_dim|dim|retries|attempts|retry)\W{0,3}$"
     r"|(?:[第]|index-select invalid index )$"
 )
@@ -75,8 +78,8 @@ _HTTP_WORDS = re.compile(r"\W{0,3}(?:client error|server error|bad request|too m
 
 _STRONG_LIMIT = re.compile(
     r"max\w*|limit\w*|at most|up to|no more than|(?:less|fewer|smaller|lower) than|exceed\w*|\bonly|allow\w*|support\w*|\bcap\b|capped|threshold|"
-    r"<=?|≤|>=?|(?:longer|larger|greater|bigger|more|higher) than|\bover\b|above|beyond|permitted|n_ctx\w*|context (?:length|size|window)|dim size|"
-    r"existing size|tensor b|current batch size|accepts?|capacity|window of|largest|ceiling|configured|available|is not in \[0,|not to be|upper bound|"
+    r"<=?|≤|>=?|(?:longer|larger|greater|bigger|more|higher|shorter) than|\bover\b|above|beyond|permitted|n_ctx\w*|context (?:length|size|window)|dim size|"
+    r"existing size|tensor b|current batch size|accepts?|capacity|(?:can|may) (?:hold|take|contain|have|handle|process)|window of|largest|ceiling|configured|available|is not in \[0,|not to be|upper bound|"
     r"不超过|不得|不能|最大|最多|上限|限制|超过|超出|大于|至多|支持|最长|以内|允许|超過|限度|最長|制限|まで|許容|최대|제한|한도|상한|허용|초과|"
     r"hochst\w*|maximal\w*|obergrenze|erlaubt\w*|zulassig\w*|grenze|limite\w*|au plus|autoris\w*|superieur|plus de|permi\w*|mas de|mayor|no maximo|"
     r"acima|максим\w*|лимит\w*|предел\w*|не более|превыш\w*|допуст\w*|разреш\w*|больше|огранич\w*|massim\w*|supera\w*|en fazla|azami"
@@ -84,7 +87,7 @@ _STRONG_LIMIT = re.compile(
 _STRONG_ACTUAL = re.compile(
     r"\bgiven|\bgot\b|receiv\w*|requested|actual\w*|\bfound\b|provided|\bsent\b|submitted|supplied|resulted|at least|currently|\bcurrent:|\bcurrent is|"
     r"tensor a\b|expanded size|passed|contain\w*|\bhad\b|\bhas\b|\bhave\b|but (?:was|is|the)|your \w+ (?:is|was)|\bwas\b|were|"
-    r"value of|当前|实际|传入|收到|输入了|包含|请求了|提交|実際|現在|受信|指定|送信|入力(?:は|され)|현재|요청|실제|받은|전달|입력된|erhalten|enthalt|angefordert|ubergeben|"
+    r"value of|当前|实际|传入|收到|输入了|包含|请求了|提交|実際|現在|受信|指定|送信|入力され|현재|요청|실제|받은|전달|입력된|erhalten|enthalt|angefordert|ubergeben|"
     r"gesendet|tatsachlich|\bhat\b|aktuell|gezahlt|recu\w*|fourni\w*|contient|envoy\w*|demand\w*|compte|recib\w*|enviad\w*|contiene|solicitad\w*|"
     r"tiene|proporcion\w*|recebid\w*|foram|contem|\btem\b|fornecid\w*|получ\w*|передан\w*|содерж\w*|запрошен\w*|фактич\w*|составля\w*|отправл\w*|ricevut\w*|fornit\w*"
 )
@@ -96,6 +99,7 @@ _RIGHT_LIMIT = re.compile(
     r"max\w*|limit\w*|allow\w*|at most|or (?:fewer|less)|per request|is the|supported|permitted|を超|を上回|[을를이] ?(?:초과|넘)|以内|以下|未満|까지|이하|이내|"
     r"erlaubt|zulassig|zugelassen|autoris|maxim|permitid|como max|no max|максим|допуст|разреш|上限|までです|consentit"
 )
+_AFTER_ALL = frozenset(("以内", "以下", "未満", "까지", "이하", "이내", "を超", "を上回"))
 _RIGHT_ACTUAL = re.compile(
     r"\bgiven|exceed\w*|(?:is|are|was|were) (?:too|longer|larger|greater|more|over|given|sent|received|provided|requested|above)|in (?:the|your) "
     r"(?:prompt|input|messages?|request)|>|が(?:指定|送信|入力)|longer than|too (?:long|large)|received|provided|requested|submitted|ist zu|"
@@ -158,13 +162,13 @@ def find_numbers(text: str, *, status: int | None = None) -> list[Number]:
 
 
 def prepare(text: str) -> str:
-    """Write ranges so that both ends are read: ``1-8192`` is ``1 to 8192``."""
-    return _RANGE_DASH.sub(r"\1 to \2", text)
+    """Write pairs so that both are read: ``1-8192`` is ``1 to 8192``, ``600/512`` is ``600 of 512``."""
+    return _SLASH.sub(r"\1 of \2", _RANGE_DASH.sub(r"\1 to \2", text))
 
 
 def _close_up(found: re.Match[str]) -> str:
-    """``8 192 токенов`` is one number, and so it is in texts that are not plain ASCII (but in ``400 250 items`` not)."""
-    return found[0] if found.string.isascii() else found[0].replace(" ", ",")
+    """``8 192 токенов`` is one number (but ``400 250 items`` is two)."""
+    return found[0].replace(" ", ",")
 
 
 def _read(found: re.Match[str], text: str, status: int | None) -> Number | None:
@@ -242,7 +246,7 @@ def _score(number: Number, left: str, right: str) -> None:
     if right_actual and (not right_limit or right_actual.start() <= right_limit.start()):
         number.as_actual = max(number.as_actual, 2.5)
     elif right_limit:
-        number.as_limit = max(number.as_limit, 2.5)
+        number.as_limit = max(number.as_limit, 3.5 if right_limit[0] in _AFTER_ALL else 2.5)
     if _LEFT_EXCESS.search(left) or _RIGHT_EXCESS.match(right):
         number.as_excess = 4.0
 
@@ -282,14 +286,14 @@ def _skeleton(numbers: list[Number], text: str) -> tuple[str, list[int]]:
     return "".join([*parts, text[at:]]), places
 
 
-def measure(numbers: Sequence[Number], *, ordered: bool = True) -> Measured:
+def measure(numbers: Sequence[Number], *, ordered: bool = True, least: float = 0.9) -> Measured:
     """Choose limit, actual and excess among numbers, by their words and by magnitude.
 
     ``ordered`` asks that the actual be no less than the limit: true of every overflow, not of rates.
     """
     excess = max((n for n in numbers if n.as_excess), key=lambda n: n.as_excess, default=None)
     rest = _merge([n for n in numbers if n is not excess])
-    best: tuple[float, Number | None, Number | None] = (0.9, None, None)
+    best: tuple[float, Number | None, Number | None] = (least, None, None)
     for number in rest:
         best = _better(best, (number.as_limit, number, None), (number.as_actual, None, number))
     for limit, actual in permutations(rest, 2):
@@ -314,7 +318,7 @@ def measure(numbers: Sequence[Number], *, ordered: bool = True) -> Measured:
 def _better(
     best: tuple[float, Number | None, Number | None], *others: tuple[float, Number | None, Number | None]
 ) -> tuple[float, Number | None, Number | None]:
-    return max([best, *others], key=lambda option: option[0])
+    return max([best, *others], key=lambda option: (option[0], option[2].value if option[2] else 0))
 
 
 def _merge(numbers: Sequence[Number]) -> list[Number]:

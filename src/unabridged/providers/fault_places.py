@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["find_indices", "named_fields"]
+__all__ = ["find_indices", "mask_indices", "named_fields"]
 
 _LISTS = (
     r"inputs?|texts?|documents?|instances?|requests?|contents?|data|items?|messages?|body|sentences?|passages?|quer(?:y|ies)|prompts?|"
@@ -23,13 +23,14 @@ _WORDED = re.compile(
 )
 _NAMED = re.compile(
     rf"\b(?:input id|(?:{_LONE}) (?:id|no\.?|number|nr\.?|at|in position|#)|(?:{_LONE})|входн\w+ текст|eingabe|texte|entree|texto|entrada|текст|элемент)s?"
-    rf"\s?#?\(?{_MANY}\)?(?=\s?(?:has|have|had|is|are|was|were|contains?|exceeds?|:|,|\)|cannot|can't|must|too|longer|over|hat|ist|a |est|tiene|es |tem |содерж|превыш|длин|слиш))"
+    rf"\s?#?\(?{_MANY}\)?(?=\s?(?:of (?:your|the)|in (?:your|the)|has|have|had|is|are|was|were|contains?|exceeds?|:|,|\)|cannot|can't|must|too|longer|over|hat|ist|a |est|tiene|es |tem |содерж|превыш|длин|слиш))"
 )
 _ORDINAL = re.compile(
     r"第\s?(\d{1,6})\s?(?:个|個|条|條|项|項|篇|段|行|件|番目|入力|文本|输入)|(?<!\d)(\d{1,6})\s?(?:番目|번째|-й|-я|-е)|"
     r"\b(\d{1,6})(?:st|nd|rd|th) (?:\w+ )?(?:input|text|item|element|document|string|entry|passage|instance|content)"
 )
 _FROM_ONE = re.compile(r"1-based|one-based|(?:counting|count|indexed|numbered|starting) (?:from|at) (?:1|one)\b|从1开始|從1開始|1始まり|1から")
+_TOTAL = re.compile(r"number of (?:\w+ )?(?:inputs?|texts?|items?|documents?)|count of|too many")
 _OUT_OF = re.compile(r"out of (?:range|bounds)|index-select|dim size|not in \[0")
 _DIGITS = re.compile(r"\d+")
 _FIELD = re.compile(
@@ -58,9 +59,20 @@ def find_indices(text: str, places: Iterable[Sequence[str | int]], *, limit: int
     return tuple(sorted(at for at in found if at >= 0))[:256]
 
 
+def mask_indices(text: str) -> str:
+    """The text with the digits of places blanked, so that they are not read as quantities."""
+    if _OUT_OF.search(text):
+        return text
+    for pattern in (_WORDED, _ORDINAL, _PATHS):
+        text = pattern.sub(lambda match: _DIGITS.sub(lambda digits: "#" * len(digits[0]), match[0]), text)
+    return text
+
+
 def _worded(text: str, limit: int | None) -> set[int]:
     base = 1 if _FROM_ONE.search(text) else 0
     found = {int(digits) - base for match in _WORDED.finditer(text) for digits in _DIGITS.findall(match[1])}
+    if _TOTAL.search(text):
+        return found
     for match in _NAMED.finditer(text):
         # "input 3 is too long" names a place; "input 600 exceeds 512" a size.
         numbers = [int(digits) for digits in _DIGITS.findall(match[1])]

@@ -42,6 +42,8 @@ _CODE = frozenset(
 )
 _STATUS = frozenset("status status_code statuscode code http_status http_code raw_status_code".split())
 _PLACE = frozenset("loc path param pointer instancepath field location".split())
+_COMPLAINTS = frozenset("error errors detail details violations messages field_errors fielderrors".split())
+_MESSAGE = frozenset("message msg error detail type code loc reason description".split())
 _PAGE = re.compile(r"<(?:!doctype|html|head|title|body|h1|center|\?xml|error)\b", re.IGNORECASE)
 _INVISIBLE = re.compile(r"<(script|style)\b[^<]*(?:<(?!/\1)[^<]*)*</\1\s*>", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-zA-Z!?][^<>]*>")
@@ -215,7 +217,7 @@ def _walk(key: str, value: object, reading: Reading, depth: int, *, quoted: bool
     name = key.casefold()
     quoted = quoted or (name in _ECHO and depth > 0 and not (name == "body" and isinstance(value, Mapping)))
     if isinstance(value, Mapping):
-        _walk_mapping(value, reading, depth, quoted=quoted)
+        _walk_mapping(name, value, reading, depth, quoted=quoted)
     elif name in _PLACE and isinstance(value, list | tuple):
         reading.places.append(tuple(part for part in value if isinstance(part, str | int))[:12])
     elif isinstance(value, list | tuple):
@@ -226,11 +228,16 @@ def _walk(key: str, value: object, reading: Reading, depth: int, *, quoted: bool
         _leaf(name, value, reading, depth, quoted=quoted)
 
 
-def _walk_mapping(value: Mapping[Any, Any], reading: Reading, depth: int, *, quoted: bool) -> None:
+def _walk_mapping(name: str, value: Mapping[Any, Any], reading: Reading, depth: int, *, quoted: bool) -> None:
     # Messages first, details after: the first number of a kind is the one that counts.
     items = [(str(key), item) for key, item in list(value.items())[:256]]
+    by_field = name in _COMPLAINTS and not _MESSAGE & {key.casefold() for key, _ in items}
     for key, item in sorted(items, key=lambda pair: isinstance(pair[1], Mapping | list | tuple)):
-        _walk(key, item, reading, depth + 1, quoted=quoted)
+        if by_field and key.casefold() in _ECHO:  # {"errors": {"input": ["The input may not …"]}}
+            reading.places.append((key,))
+            _walk(name, item, reading, depth + 1, quoted=quoted)
+        else:
+            _walk(key, item, reading, depth + 1, quoted=quoted)
 
 
 def _leaf(name: str, value: object, reading: Reading, depth: int, *, quoted: bool) -> None:

@@ -42,6 +42,7 @@ __all__ = [
 _URL = re.compile(r"\b(?:https?|wss?)://[^\s\"'<>)\]}]*")
 _GROUPED = re.compile(r"(?<=\d)[\u00a0\u2009\u202f\u066c'’](?=\d{3}(?!\d))")
 _SPACE = re.compile(r"\s+")
+_CLASSES = re.compile(r"\b[A-Z][A-Za-z]{4,60}(?:Exception|Error|Exceeded|Fault)\b")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _QUOTES = {ord(mark): "'" for mark in "`´‘’‚‛“”„‟«»「」『』\""}
 _DASHES = {ord(mark): "-" for mark in "‐‑‒–—−"}
@@ -49,7 +50,7 @@ _DASHES = {ord(mark): "-" for mark in "‐‑‒–—−"}
 
 def _accents() -> dict[int, str]:
     """Latin letters without their accents; Hangul, kana and Cyrillic й stay whole."""
-    plain = {0x451: "е"}
+    plain = {0x451: "е", 0x141: "l", 0x142: "l", 0xF8: "o", 0x111: "d", 0x131: "i", 0xE6: "ae"}
     for code in range(0xC0, 0x250):
         base = unicodedata.normalize("NFKD", chr(code))[0]
         if base.isascii() and ord(base) != code:
@@ -66,9 +67,14 @@ def normal(text: str) -> str:
     >>> normal("Dépassé：  ８１９２ “tokens”, see https://a.b/c")
     "depasse: 8192 'tokens', see "
     """
-    text = _GROUPED.sub(",", _URL.sub("", text))
+    text = _CLASSES.sub(_apart, _GROUPED.sub(",", _URL.sub("", text)))
     text = unicodedata.normalize("NFKC", text).casefold().translate(_FOLD)
     return _SPACE.sub(" ", text)
+
+
+def _apart(found: re.Match[str]) -> str:
+    """``ServiceQuotaExceededException`` is words too."""
+    return _CAMEL.sub(" ", found[0])
 
 
 def spell_out(code: str) -> str:
@@ -115,7 +121,7 @@ QUOTA_HARD = _any(
     r"(?:not enough|no|out of|exhausted|more|add|used (?:all|up)) (?:\w+ ){0,3}(?:credits?|balance|funds)\b",
     r"billing[ _](?:hard[ _])?(?:limit|not active)|payment[ _-]?required|arrear|overdue|past due|in good standing",
     r"spend(?:ing)?[ _](?:limit|cap)|budget|monthly|per month|/ ?month|daily|per day|allocation of|prepaid",
-    r"top[ -]?up|recharge|add (?:a )?payment|purchase|usage (?:limit|cap)|subscription (?:has )?(?:expired|ended)",
+    r"free tier|paid (?:basis|plan)|top[ -]?up|recharge|add (?:a )?payment|purchase|usage (?:limit|cap)|subscription (?:has )?(?:expired|ended)",
     r"余额|餘額|欠费|欠費|充值|额度(?:不足|已|用)|額度|资源包|已用(?:完|尽)|套餐|每(?:日|天|月)|当日|账户",
     r"残高|利用枠|クレジット|お支払い|料金|課金|1日あたり|月間|잔액|크레딧|결제|충전|일일|월간",
     r"guthaben|abrechnung|rechnung|bezahl|monatlich|taglich|solde|credits? (?:epuis|insuffisant)|facturation",
@@ -127,7 +133,7 @@ QUOTA = _any(
     r"quota|配额|配額|额度|クォータ|クオータ|割り当て|할당량|쿼터|kontingent|cuota|\bcota\b|квот|billing",
 )
 OVERLOADED = _any(
-    r"overload|over capacity|at (?:full )?capacity|capacity exceeded|no (?:available )?capacity|out of capacity",
+    r"overload|over capacity|at (?:full )?capacity|capacity (?:\w+ )?exceeded|no (?:available )?capacity|out of capacity",
     r"server(?: is)? (?:currently )?busy|(?:is|too|currently) busy|service[ _](?:temporarily )?unavailable",
     r"temporarily unavailable|queue (?:is )?(?:full|limit|length|size)|pending requests|no (?:available )?slots?",
     r"slot[s]? (?:un)?available|model (?:is )?(?:currently |still )?(?:loading|warming|starting|unavailable)",
@@ -153,11 +159,11 @@ AUTH = _any(
 )
 MODEL_MISSING = _any(
     r"(?:model|deployment|engine|endpoint)s?\b[^.;]{0,80}?(?:not[ _](?:be )?found|n[o']t (?:be found|exist|available)"
-    r"|doesn't exist|unknown|is not (?:valid|supported|loaded|registered|available|embedding)|not supported"
+    r"|doesn't exist|(?:is|was) unknown|is not (?:valid|supported|loaded|registered|available|embedding)|not supported"
     r"|is invalid|unavailable for|deprecated|decommissioned|retired|shut down)",
     r"(?:unknown|invalid|unsupported|unrecognized|no such|nonexistent|missing|wrong)"
     r"(?: \w+)? (?:model|deployment|engine)\b(?! input)",
-    r"no models? (?:is |are )?(?:loaded|found|available|named)|model[ _]?not[ _]?(?:found|exist|supported)",
+    r"does(?: not|n't) work with the specified model|choose (?:a )?different model|no models? (?:is |are )?(?:loaded|found|available|named)|model[ _]?not[ _]?(?:found|exist|supported)",
     r"deployment ?not ?found|not found, try pulling|no (?:endpoints|providers?) found|could not find model",
     r"does(?: not|n't) support embedding|not (?:an )?embeddings?\b|not support(?:ed)? (?:for |the )?embed",
     r"(?:model )?identifier is invalid|model (?:id|name) (?:is )?(?:invalid|incorrect|wrong|empty)",
@@ -195,7 +201,7 @@ BAD_VALUES = _any(
 BAD_SHAPE = _any(
     r"cannot unmarshal|unmarshal|deserializ|parse (?:the )?(?:json|body|request)|(?:invalid|malformed|bad) json|json (?:parse|decode)",
     r"must be (?:an? |of type |either |one of )?(?:the )?(?:'?(?:string|str|list|array|object|text|json|valid (?:string|list|dict))s?'?)",
-    r"expected (?:an? )?(?:string|str|array|list|object|dict|'\w+' to be)|should be (?:an? )?(?:valid )?(?:string|list|dict|array|object|model)",
+    r"expected type|neither \w+ nor|expected (?:an? )?(?:string|str|array|list|object|dict|'\w+' to be)|should be (?:an? )?(?:valid )?(?:string|list|dict|array|object|model)",
     r"(?:field|key|parameter|argument|property|body)s? (?:is |are )?(?:required|missing)|required (?:key|field|property|parameter)",
     r"missing (?:required |a required |the |or invalid )?(?:field|key|parameter|argument|property|'\w+'|\w+ (?:field|parameter))",
     r"extraneous key|extra (?:inputs|fields)|not permitted|did not match|schema violation|(?:str|string|list|dict) type expected",
@@ -263,9 +269,9 @@ SUBJECT_IF_SIZED = _any(
 TOO_MUCH = _any(
     r"exceed|too[ _-](?:long|large|big|many|lengthy)|(?:longer|larger|greater|bigger|more)(?: \w+)? than (?!0\b|zero|one\b)|over the|\bover(?:flow|size|long|length)|surpass|beyond",
     r"at most|no more than|up to|less than|fewer than|smaller than|not (?:be )?(?:larger|longer|greater|more)|maximum|\bmax\b|\blimits?\b|limited to|does(?: not|n't) fit",
-    r"above (?:the|\d)|\bonly \d|(?<!-)> ?\d|<=? ?\d|≤|(?:is|are) allowed per|(?:max\w*|largest) allowed|allowed (?:per|size|length|max|limit)|capped|max_?(?:length|items|seq\w*|model\w*|tokens?|input\w*|batch\w*)|largest allowed|cannot be truncated|"
+    r"above (?:the|\d)|\bonly \d|(?<!-)> ?\d|>= ?(?![01]\b)[\dn]|<=? ?\d+(?![\d>])|≤|shorter than|in (?:the )?range|(?:can|may) (?:hold|take|contain|have)|(?:is|are) allowed per|(?:max\w*|largest) allowed|allowed (?:per|size|length|max|limit)|capped|max_?(?:length|items|seq\w*|model\w*|tokens?|input\w*|batch\w*)|largest allowed|cannot be truncated|"
     r"supported range|range of|insufficient context",
-    r"超过|超過|超出|超限|超长|超長|过长|過長|太长|太長|过多|過多|过大|過大|太大|太多|大于|大於|上限|最大|最多|不得超|不能超|至多|以内|以內|范围|範圍|限制为",
+    r"超过|超過|超出|超限|超长|超長|过长|過長|太长|太長|过多|過多|过大|過大|太大|太多|大于|大於|小于|小於|少于|上限|最大|最多|不得超|不能超|至多|以内|以內|范围|範圍|限制为",
     r"超え|長すぎ|大きすぎ|多すぎ|以下|未満|オーバー|制限|초과|너무 (?:길|많|큽|큰|깁)|최대|이하|넘|상한|제한|이내",
     r"ubers(?:chreit|chritt|teig|tieg)|zu (?:lang|gross|viele|umfangreich)|langer als|grosser als|mehr als|hochst|maximal|obergrenze|erlaubt sind|begrenzt",
     r"depass|exced|trop (?:long|grand|volumineu|gros|de )|au (?:plus|maximum)|maximum|maximal|plus (?:long|de|grand)|superieur",
@@ -285,10 +291,10 @@ CODES = _any(
     r"batch size exceeded|invalid input length|inputs? length exceed",
 )
 COUNTED = _any(
-    r"batch[ _-]?sizes?\b|(?:too many|number of|count of|amount of) (?:\w+ )?(?:inputs?|texts?|items?|instances?|documents?|elements?|entries|strings|"
+    r"(?<!per )batch[ _-]?sizes?\b|(?:too many|number of|count of|amount of) (?:\w+ )?(?:inputs?|texts?|items?|instances?|documents?|elements?|entries|strings|"
     r"sentences|passages|queries|embeddings|chunks|records|contents)",
     r"(?:array|list)\b[^.;]{0,40}(?:too long|length|at most|items|size)|maxitems|max_items|item count|too many (?:elements|items|inputs)|"
-    r"(?:inputs?|texts?|items?|instances?(?:\(s\))?|documents?|elements?|entries|embeddings|contents|requests) (?:\w+ ){0,2}(?:per|in (?:one|a|each|the|this)) "
+    r"(?:inputs?|texts?|items?|instances?(?:\(s\))?|documents?|elements?|entries|embeddings|contents|requests) (?:\w+ )?(?:per|in (?:one|a|each|the|this)) "
     r"(?:\w+ )?(?:request|batch|call|prediction)",
     r"requests can be in one batch|largest allowed size|too many (?:batch )?(?:requests in|instances)|batch (?:is )?too (?:large|big|long)|inputs? exceeds",
     r"数组|陣列|批(?:次|量|处理)?(?:的)?(?:大小|数量|数|上限)|批量|文本数|输入数|条数|条目|个数|单次最多|一次最多|(?:输入|文本|内容)(?:的)?数量",
@@ -303,8 +309,8 @@ WHOLE_REQUEST = _any(
     r"per[ -]request|request (?:size|body|payload|entity|length)|payload|\bbody\b|entity too|content too large|request (?:is )?too (?:large|long|big)|length limit exceeded",
     r"total (?:number of |count of )?(?:input )?(?:tokens|characters|size|length)|tokens? (?:\w+ )?(?:in|per|across|for|of) (?:\w+ ){0,2}(?:batch|request|all|inputs|embeddings call)",
     r"batch (?:has|contains|of|token|total|with)|(?:overall|combined|aggregate|altogether|in total|sum of)|(?:all|across) (?:the )?(?:inputs|texts|items)|submitted batch|message larger",
-    r"max tokens per request|too many tokens in batch|tokens limits? reached|max tokens per batch|request must be smaller|request exceed\w* the maximum size|unable to submit request because the input token count",
-    r"请求体|請求體|请求(?:大小|总|内容过大)|总(?:token|tokens|长度|字数|字符|数|计|和|量|共)|總|合计|全部|リクエスト(?:本文|ボディ|サイズ|全体)|合計|総|全体",
+    r"max tokens per request|too many tokens in batch|tokens limits? reached|max \w+ per batch|request must be smaller|request exceed\w* the maximum size|unable to submit request because the input token count",
+    r"请求体|請求體|请求(?:大小|总|内容过大)|总 ?(?:token|长度|字数|字符|数|计|和|量|共)|(?:单次|每次|一次)请求|總|合计|全部|リクエスト(?:本文|ボディ|サイズ|全体)|合計|総|全体",
     r"요청 ?(?:본문|크기|전체)|전체|합계|총 |총합|gesamt|insgesamt|anfragekorper|anfragegrosse|au total|total(?:es|e)? |corps de la requete|taille de la requete|en total|total de|cuerpo de la|tamano de la solicitud",
     r"tamanho da (?:solicitacao|requisicao)|corpo da|суммарн|общ(?:ее|ая|ий|его|ую)|всего|тело запроса|размер запроса|in totale|complessiv",
 )

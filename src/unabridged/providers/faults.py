@@ -15,7 +15,7 @@ from unabridged.providers import fault_words as words
 from unabridged.providers.fault_kinds import CEILING, Seen, kind_of
 from unabridged.providers.fault_message import error_for
 from unabridged.providers.fault_numbers import Measured, Number, find_numbers, measure, prepare
-from unabridged.providers.fault_places import find_indices, named_fields
+from unabridged.providers.fault_places import find_indices, mask_indices, named_fields
 from unabridged.providers.fault_text import Reading, read_reply
 from unabridged.providers.fault_wait import header_table, stated_wait, waited_by_headers
 from unabridged.types import Fault
@@ -60,12 +60,12 @@ def classify(
     seen = _look(_status(status), read_reply(body))
     kind, confidence = kind_of(seen)
     codes = {seen.reading.numbers.get(name) for name in ("code", "status_code", "error_code", "errcode", "status")}
-    numbers = [n for n in find_numbers(prepare(seen.text), status=seen.status) if n.value not in codes]
+    numbers = [n for n in find_numbers(prepare(mask_indices(seen.text)), status=seen.status) if n.value not in codes]
     wait = _wait(seen, header_table(headers), kind)
     if kind in ("rate_limit", "quota"):
         return _rate_fault(seen, kind, confidence, numbers, wait)
     if kind in ("input_overflow", "request_overflow"):
-        return _overflow_fault(seen, confidence, numbers, wait, provider or "")
+        return _overflow_fault(seen, confidence, numbers, wait)
     if kind == "output_budget":
         return _budget_fault(seen, confidence, numbers, wait)
     indices = find_indices(seen.text, seen.reading.places) if kind in _PLACED else ()
@@ -116,7 +116,7 @@ def _rate_fault(
     per_minute = [n for n in numbers if n.unit == "tokens/min"] or [n for n in numbers if n.unit == "requests/min"]
     pool = numbers if _ASKED.search(seen.text) else per_minute or numbers
     asked = [n for n in pool if not _is_used(seen.text, n)]
-    measured = measure(asked, ordered=False)
+    measured = measure(asked, ordered=False, least=2.0)
     unit = _rate_unit(seen, measured)
     limit, actual = measured.limit, measured.actual
     if limit is None and len(per_minute) == 1:
@@ -152,16 +152,16 @@ def _rate_unit(seen: Seen, measured: Measured) -> Unit | None:
 
 
 def _overflow_fault(
-    seen: Seen, confidence: float, numbers: list[Number], wait: float | None, provider: str
+    seen: Seen, confidence: float, numbers: list[Number], wait: float | None
 ) -> Fault:
     measured = _with_fields(seen, measure(_of_one_kind(seen, numbers)))
-    kind, scope, unit = _which_overflow(seen, measured, provider)
     if words.LENGTH_SHAPES.search(seen.text):
         measured = _by_shape(seen.text) or measured
     limit = measured.limit
     if limit is not None and _STRICT.search(seen.text) and "(exclusive)" not in seen.text:
         limit -= 1
     places = find_indices(seen.text, seen.reading.places, limit=limit)
+    kind, scope, unit = _which_overflow(seen, measured, places)
     if "decoding" in seen.text and unit == "tokens" and not re.search(r"input|prompt", seen.text):
         unit, confidence = None, 0.5  # a generation that ran over: it only looks like an input that is too long
     elif measured.limit is not None and measured.actual is not None:
@@ -207,13 +207,13 @@ def _with_fields(seen: Seen, measured: Measured) -> Measured:
     return Measured(limit, actual, measured.excess, measured.unit)
 
 
-def _which_overflow(seen: Seen, measured: Measured, provider: str) -> tuple[FaultKind, Scope, Unit | None]:
+def _which_overflow(seen: Seen, measured: Measured, places: tuple[int, ...]) -> tuple[FaultKind, Scope, Unit | None]:
     text = f"{seen.text} {seen.codes}"
     context = words.CONTEXT.search(text)
     if measured.unit == "inputs" or (measured.unit == "" and words.COUNTED.search(text) and not context):
         return "batch_count", "request", "inputs"
     unit: Unit = measured.unit if measured.unit in ("tokens", "chars", "bytes") else _default_unit(seen, text)  # type: ignore[assignment]
-    if _whole_request(seen, text, measured, provider):
+    if not places and _whole_request(seen, text, measured):
         return "request_overflow", "request", unit
     return "input_overflow", "input", unit
 
@@ -226,12 +226,15 @@ def _default_unit(seen: Seen, text: str) -> Unit:
     return "bytes" if _BYTES.search(text) or (seen.status == 413 and seen.overflow < 0.7) else "tokens"
 
 
-def _whole_request(seen: Seen, text: str, measured: Measured, provider: str) -> bool:
+_BATCH_OF_TOKENS = re.compile(r"per request|(?:tokens?|length) (?:in|per) (?:\w+ ){0,2}batch|total (?:number|token|input|length|size of)|batch (?:has|of)|总|合计|合計")
+
+
+def _whole_request(seen: Seen, text: str, measured: Measured) -> bool:
     if words.ONE_INPUT.search(text):
         return False
     if "unable to submit request because the input token count" in text:
         return (measured.limit or 0) <= _VERTEX_REQUEST_TOKENS
-    if words.CONTEXT.search(text) and not re.search(r"per request|batch", text):
+    if words.CONTEXT.search(text) and not _BATCH_OF_TOKENS.search(text):
         return False
     return bool(words.WHOLE_REQUEST.search(text)) or (seen.status == 413 and seen.overflow < 0.7)
 

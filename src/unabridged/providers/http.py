@@ -1,7 +1,7 @@
 """The one place that talks HTTP: one host, many connections, a total deadline, no key in any message.
 
 It sits on httpcore, the engine inside httpx, without httpx's client around it: 266 µs of CPU a
-request against 505 (one text, base64, 64 in flight). That, and pools of at most eight connections
+request against 505 (one text, base64, 64 in flight). That, and connections that are lent singly
 (FINDINGS §4), keep a client within reach of what a server with 50 ms of latency can give.
 """
 
@@ -23,7 +23,7 @@ import httpcore
 
 from unabridged.errors import ConfigError, ProviderError, ProviderTimeout
 from unabridged.providers.address import Address, proxy_for
-from unabridged.providers.pools import AsyncPools, Outgoing, Pools, Raw
+from unabridged.providers.lines import AsyncLines, Lines, Outgoing, Raw
 from unabridged.providers.replies import bad_reply
 from unabridged.types import Fault
 
@@ -98,8 +98,8 @@ class HttpHost:
         self._secrets = tuple(s.encode() for s in secrets if s and len(s) >= _SHORTEST_SECRET)
         self._proxy = proxy_for(self.address, proxy)
         self._context = _trust(verify) if self._uses_tls() else None
-        self._pools = Pools(self._proxy, self._context)
-        self._loops: weakref.WeakKeyDictionary[Any, AsyncPools] = weakref.WeakKeyDictionary()
+        self._lines = Lines(self.address, proxy=self._proxy, context=self._context)
+        self._loops: weakref.WeakKeyDictionary[Any, AsyncLines] = weakref.WeakKeyDictionary()
         self._lock = threading.Lock()
 
     @property
@@ -111,7 +111,7 @@ class HttpHost:
         """Send one request from a thread."""
         allowed = self._allowed(call)
         with self._told(allowed):
-            raw = self._pools.send(self._outgoing(call), allowed)
+            raw = self._lines.send(self._outgoing(call), allowed)
         return self._answer(raw)
 
     async def acall(self, call: Call) -> Answer:
@@ -123,17 +123,17 @@ class HttpHost:
 
     def close(self) -> None:
         """Close every connection; those of a running event loop as soon as it turns."""
-        self._pools.close()
-        for loop, pools in list(self._loops.items()):
+        self._lines.close()
+        for loop, lines in list(self._loops.items()):
             if loop.is_running():
-                asyncio.run_coroutine_threadsafe(pools.aclose(), loop)
+                asyncio.run_coroutine_threadsafe(lines.aclose(), loop)
         self._loops.clear()
 
     async def aclose(self) -> None:
         """Close every connection, those of this event loop at once."""
-        pools = self._loops.pop(asyncio.get_running_loop(), None)
-        if pools is not None:
-            await pools.aclose()
+        lines = self._loops.pop(asyncio.get_running_loop(), None)
+        if lines is not None:
+            await lines.aclose()
         self.close()
 
     def refuse(self, answer: Answer, problem: str) -> NoReturn:
@@ -202,13 +202,13 @@ class HttpHost:
             text = text.replace(secret, "…".encode())
         return text
 
-    def _here(self) -> AsyncPools:
+    def _here(self) -> AsyncLines:
         loop = asyncio.get_running_loop()
         with self._lock:
-            pools = self._loops.get(loop)
-            if pools is None:
-                pools = self._loops[loop] = AsyncPools(self._proxy, self._context)
-        return pools
+            lines = self._loops.get(loop)
+            if lines is None:
+                lines = self._loops[loop] = AsyncLines(self.address, proxy=self._proxy, context=self._context)
+        return lines
 
     @contextlib.contextmanager
     def _told(self, allowed: float) -> Iterator[None]:
