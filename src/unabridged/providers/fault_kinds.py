@@ -28,12 +28,12 @@ _OTHER_FIELDS = frozenset(
     "priority request_id session_id user_id url image file filename description webhook callback_url output_dimension "
     "temperature top_p top_k max_tokens max_new_tokens best_of presence_penalty logit_bias truncate".split()
 )
-_NUMBER = r"(\d[\d,.]*)"
+_NUMBER = r"(?<![\d,.])(\d[\d,.]{0,24})"
 _PARTS = (
     re.compile(rf"{_NUMBER}(?: tokens)? (?:in|of|from|for) (?:the |your )?(?:text input|prompt|messages?|input)"),
     re.compile(rf"{_NUMBER} '?(?:inputs?|prompt|input|text input)'? tokens"),
     re.compile(rf"(?:request|prompt|messages?|input) (?:has|have|contains?) {_NUMBER} (?:input |prompt )?tokens"),
-    re.compile(rf": {_NUMBER} \+ \d[\d,.]* >"),
+    re.compile(rf": {_NUMBER} \+ \d[\d,.]{{0,24}} >"),
 )
 _ASKED = re.compile(
     rf"{_NUMBER}(?: tokens)? (?:in|for) the (?:completion|output)|{_NUMBER} '?(?:max_new_tokens|max_tokens|completion|output)'?|\+ {_NUMBER} >"
@@ -43,6 +43,7 @@ _BUDGET_FIELD = re.compile(
     r"max_?(?:new_|output_|completion_)?tokens'?\s?(?:'|\w|\(|\)|=|:| ){0,60}?(?:too (?:large|big|high)|must|should|at most|less than|exceed|cannot|greater|<=|larger|超|最大|不能|范围)|"
     r"(?:too (?:large|big|high)|exceed\w*|invalid|maximum|range of|支持的)[^.]{0,40}max_?(?:new_|output_|completion_)?tokens|maximum output|max(?:imum)? (?:completion|output) tokens|最大输出|最大出力|최대 출력"
 )
+_BUDGET_HEAD = re.compile(r"\W*(?:\w+ ){0,4}'?max_?(?:new_|output_|completion_)?tokens\b")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s|[。！？；\n]|\s\|\s")
 _INVALID = re.compile(r"invalid|bad request|parameter|argument|illegal|malformed|参数|無效|无效|パラメータ|파라미터|ungultig|invalide|invalido|неверн|недопустим")
 _GENERIC_404 = re.compile(r"not found|no such|does not exist|404")
@@ -89,9 +90,12 @@ class Seen:
 
     def _by_words(self) -> float:
         best = 0.0
-        for sentence in _SENTENCE.split(self.about_text)[:80]:
+        for whole in _SENTENCE.split(self.text)[:80]:
+            sentence = words.NOT_TEXT.sub(" ", whole)
             if not words.TOO_MUCH.search(sentence):
                 continue
+            if sentence != whole and not (words.HEAD.search(sentence) or words.CONTEXT.search(sentence)):
+                continue  # "title too long (max 200 characters)": the unit alone is no text
             if words.CONTEXT.search(sentence) or words.SUBJECT.search(sentence):
                 return 0.9
             if words.SUBJECT_IF_SIZED.search(sentence) and words.SIZED.search(sentence):
@@ -134,7 +138,10 @@ def _asked_too_much_output(seen: Seen) -> Verdict | None:
         if prompt > _value(ceiling):
             return None
         return ("output_budget", 0.9) if asked is None or _value(asked) > 0 else None
-    return ("output_budget", 0.9) if _BUDGET_FIELD.search(seen.text) else None
+    if _BUDGET_FIELD.search(seen.text):
+        return "output_budget", 0.9
+    about = next((part for part in _SENTENCE.split(seen.text)[:40] if _BUDGET_HEAD.match(part)), "")
+    return ("output_budget", 0.85) if words.TOO_MUCH.search(about) and not words.CONTEXT.search(about) else None
 
 
 def _value(found: re.Match[str]) -> int:
@@ -145,7 +152,8 @@ def _value(found: re.Match[str]) -> int:
 def _limited(seen: Seen) -> Verdict | None:
     """Rates and quotas. A rate that is named beats a quota; money that has run out beats both."""
     per_minute = seen.says(_PER_MINUTE)
-    if seen.says(words.QUOTA_HARD) and not per_minute and not seen.says(_RATE_NAMED) and not seen.overflow:
+    by_size = seen.overflow and seen.status not in (402, 403, 429)
+    if seen.says(words.QUOTA_HARD) and not per_minute and not seen.says(_RATE_NAMED) and not by_size:
         return "quota", 0.9
     if seen.says(words.RATE) and not _counts_requests_of_a_batch(seen):
         return "rate_limit", 0.95 if seen.status == 429 or seen.says(_RATE_NAMED) else 0.85
@@ -187,24 +195,31 @@ def _auth(seen: Seen) -> Verdict | None:
 
 
 def _dimensions(seen: Seen) -> Verdict | None:
-    complaint = re.compile(r"invalid|support|must|exceed|less|between|range|only|mismatch|allow|not |maxim|accept|不|超|范围|无|対応|無効|지원|ungultig|nicht|non |no |nao |не |превы|superi")
+    complaint = re.compile(r"invalid|support|must|exceed|less|between|range|only|mismatch|allow|not |maxim|accept|too |最大|不|超|范围|无|対応|無効|지원|ungultig|nicht|non |no |nao |не |превы|superi")
     shaped = words.LENGTH_SHAPES.search(seen.text)
-    return ("invalid_dimensions", 0.9) if not shaped and words.DIMENSIONS.search(seen.text) and complaint.search(seen.text) else None
+    if shaped or not words.DIMENSIONS.search(seen.text):
+        return None
+    return ("invalid_dimensions", 0.9) if complaint.search(seen.text) or seen.status in (400, 422) else None
 
 
 def _sure_overflow(seen: Seen) -> Verdict | None:
     """Words of overflow, unless they say that something is empty, or was refused for its rate."""
-    if seen.overflow < 0.6 or seen.status == 429:
+    if seen.overflow < 0.6 or seen.status == 429 or (seen.overflow < 0.8 and seen.says(words.OVERLOADED)):
         return None
-    if words.EMPTY.search(seen.text) and not _OVER.search(seen.about_text):
+    if words.EMPTY.search(seen.text) and not _OVER.search(seen.about_text) and not _over_by_numbers(seen):
         return "empty_input", 0.9
     return "input_overflow", seen.overflow
 
 
 _OVER = re.compile(
-    r"exceed|too (?:long|large|big|many)|(?:longer|larger|greater|more) than|less than|at most|maximum|\bmax\b|>|range of|超|过长|太长|最大|最多|最大|초과|최대|zu lang|uber|"
-    r"depass|trop|exced|super|ultrapass|maxim|превы|слишком|максим"
+    r"exceed|too (?:long|large|big|many)|(?:longer|larger|greater|more) than(?! 0)|(?<!=)> ?\d|range of|in range|超|过长|太长|초과|너무|zu lang|zu viele|uber|"
+    r"depass|trop|exced|super|ultrapass|превы|слишком"
 )
+
+
+def _over_by_numbers(seen: Seen) -> bool:
+    measured = measure(find_numbers(prepare(mask_indices(seen.about_text)), status=seen.status))
+    return measured.limit is not None and (measured.actual or 0) > measured.limit > 1
 
 
 def _empty(seen: Seen) -> Verdict | None:
@@ -213,14 +228,24 @@ def _empty(seen: Seen) -> Verdict | None:
 
 def _two_sizes(seen: Seen) -> Verdict | None:
     """No word of it is known, but two sizes of text stand there, the larger one against a limit."""
-    if seen.status in (401, 403, 404, 429) or not words.SUBJECT.search(seen.about_text):
+    if seen.status in (401, 403, 404, 429):
+        return None
+    if seen.about_text != seen.text and not (words.HEAD.search(seen.about_text) or words.CONTEXT.search(seen.about_text)):
         return None
     numbers = find_numbers(prepare(mask_indices(seen.about_text)), status=seen.status)
     if not 2 <= len({number.value for number in numbers}) <= 4:
         return None
     measured = measure(numbers)
+    if not words.SUBJECT.search(seen.about_text) and seen.text.isascii():
+        return None
     sized = measured.unit in ("tokens", "chars", "bytes", "inputs")
     told = any(number.value == measured.limit and number.as_limit >= 2 for number in numbers)
+    # In a language not in the lexicon: two counts of tokens in a refusal can hardly be anything else.
+    told = told or (
+        len(numbers) == 2
+        and seen.status in (400, 413, 422)
+        and (all(n.unit == "tokens" for n in numbers) or (not seen.text.isascii() and any(n.unit == "tokens" for n in numbers)))
+    )
     return ("input_overflow", 0.65) if sized and told and measured.actual is not None else None
 
 

@@ -20,15 +20,16 @@ __all__ = ["Measured", "Number", "find_numbers", "measure"]
 NumberUnit = Literal["tokens", "chars", "bytes", "inputs", "tokens/min", "requests/min", "other", ""]
 
 _AFTER: tuple[tuple[NumberUnit, str], ...] = (
-    ("tokens/min", r"tpm|tokens?\s*(?:per|/|a)\s*min\w*|tokens?/min"),
-    ("requests/min", r"rpm|(?:api )?(?:requests?|calls?|queries)\s*(?:per|/|a)\s*min\w*"),
+    ("tokens/min", r"tpm|tokens?\s*(?:per|/|a|pro|je|por)\s*min\w*|jetons par minute|токен\w* в минуту|(?:token|トークン|토큰)s? ?(?:/|每) ?(?:分|分钟|분)"),
+    ("requests/min", r"rpm|(?:api )?(?:requests?|calls?|queries)\s*(?:per|/|a)\s*min\w*|(?:anfragen|requetes|solicitudes|peticiones|requisicoes|solicitacoes|richieste)\s(?:pro|je|par|por|al)\sminut\w*|"
+     r"запрос\w* в минуту|(?:次|回|리?퀘?스?트?요청|リクエスト) ?(?:/|每) ?(?:分|分钟|분)"),
     (
         "other",
         r"(?:ms|s|secs?|seconds?|mins?|minutes?|hours?|hrs?|h|days?|weeks?|months?|times|retries|attempts|dimensions?|dims?|"
         r"'?max_(?:new_|output_|completion_)?tokens|gpus?|workers?|%|percent|usd|\$|neurons|credits?|words|pages|rps|qps|rpd|tpd|秒|分钟|分|小时|天|初|초|분|sekunden?|segundos?|secondes?|секунд|минут)"
         r"(?![a-z])|(?:requests?|calls?|queries)\s*(?:per|/|a)\s*\w+",
     ),
-    ("tokens", r"tok(?:en)?s?\b|token|トークン|토큰|令牌|词元|标记|токен|jeton|gettoni"),
+    ("tokens", r"tok(?:en)?s?\b|token|トークン|토큰|令牌|词元|标记|токен|jeton|gettoni|टोकन|โทเคน|โทเค็น|رمز|توكن"),
     ("bytes", r"bytes?\b|字节|位元組|字節|バイト|바이트|octet|байт"),
     ("chars", r"char(?:acter)?s?\b|code ?points|字符|字元|文字|글자|자(?:를|로|까지|\b)|字(?![节節])|zeichen|caract|символ|знак|karakter|znak"),
     (
@@ -39,7 +40,7 @@ _AFTER: tuple[tuple[NumberUnit, str], ...] = (
     ),
 )
 _AFTER_UNIT = re.compile(
-    r"[\s)\]'*]{0,3}(?:(?:inputs?|prompt|total|maximum|max|enqueued|allowed|text|api|utf-8|unicode|of)'?\s+|[个個の]\s?){0,2}(?:"
+    r"[\s)\]'*-]{0,3}(?:(?:inputs?|prompt|total|maximum|max|enqueued|allowed|text|api|utf-8|unicode|of)'?\s+|[个個の]\s?){0,2}(?:"
     + "|".join(f"(?P<u{at}>{pattern})" for at, (_, pattern) in enumerate(_AFTER))
     + ")"
 )
@@ -58,15 +59,17 @@ _SPACED = re.compile(
     r"(?<![\w.,])(?!(?:4\d\d|5\d\d) (?!000))\d{1,3}(?: \d{3})+(?=\s?(?:jetons?|caracteres|octets|tokens?\b|token[ow]|токен|символ|байт|знак|zeichen|znak|bytes))"
 )
 _SLASH = re.compile(r"(?<![\w/.\-])(\d{2,9}) ?/ ?(\d{2,9})(?![\w/.\-])")
+_ONE = re.compile(r"\b(?:an? single|only one|just one|one) (?=(?:input|text|document|string|item|instance)s? (?:per|in|at)\b)")
 _NUMBER = re.compile(
     r"(?<![a-z0-9_@])(?<!\d[.:/\-])(?<![a-z)\]][.\-/])"
     r"(?P<digits>\d{1,3}(?:[,.]\d{3})+(?![\d])|\d{1,15})(?P<part>\.\d{1,9})?"
-    r"(?:\s?(?P<scale>(?:ki?b|mi?b|gi?b|[km])(?![a-z0-9])|[万萬千만]))?"
+    r"(?:\s?(?P<scale>(?:ki?b|mi?b|gi?b|[кмг]б|[km])(?![a-z0-9а-я])|[万萬千만]))?"
     r"(?!\d|[.:/\-]\d|(?!tok|char|byte|item|input|text|s\b|ms\b|rpm|tpm)[a-z_])"
 )
 _SCALES = {
     "k": 1000, "m": 1_000_000, "万": 10_000, "萬": 10_000, "千": 1000, "만": 10_000,
     "kb": 1024, "kib": 1024, "mb": 1024**2, "mib": 1024**2, "gb": 1024**3, "gib": 1024**3,
+    "кб": 1024, "мб": 1024**2, "гб": 1024**3,
 }  # fmt: skip
 _NO_QUANTITY = re.compile(
     r"(?:code|errno|errcode|error|status|http|错误码|状态码|port|pid|line|column|version|attempt|task(?: id)?|slot|gpu|rank|cuda|device|"
@@ -79,10 +82,10 @@ _HTTP_WORDS = re.compile(r"\W{0,3}(?:client error|server error|bad request|too m
 _STRONG_LIMIT = re.compile(
     r"max\w*|limit\w*|at most|up to|no more than|(?:less|fewer|smaller|lower) than|exceed\w*|\bonly|allow\w*|support\w*|\bcap\b|capped|threshold|"
     r"<=?|≤|>=?|(?:longer|larger|greater|bigger|more|higher|shorter) than|\bover\b|above|beyond|permitted|n_ctx\w*|context (?:length|size|window)|dim size|"
-    r"existing size|tensor b|current batch size|accepts?|capacity|(?:can|may) (?:hold|take|contain|have|handle|process)|window of|largest|ceiling|configured|available|is not in \[0,|not to be|upper bound|"
-    r"不超过|不得|不能|最大|最多|上限|限制|超过|超出|大于|至多|支持|最长|以内|允许|超過|限度|最長|制限|まで|許容|최대|제한|한도|상한|허용|초과|"
-    r"hochst\w*|maximal\w*|obergrenze|erlaubt\w*|zulassig\w*|grenze|limite\w*|au plus|autoris\w*|superieur|plus de|permi\w*|mas de|mayor|no maximo|"
-    r"acima|максим\w*|лимит\w*|предел\w*|не более|превыш\w*|допуст\w*|разреш\w*|больше|огранич\w*|massim\w*|supera\w*|en fazla|azami"
+    r"existing size|tensor b|current batch size|accepts?|capacity|(?:can|may|must|not|cannot|should) (?:hold|take|contain|have|handle|process|be)|window(?: of| is)?|largest|ceiling|configured|available|is not in \[0,|not to be|upper bound|"
+    r"(?:最多|最大|至多|不能|只能|可)(?:支持|包含|输入|传入|发送|处理|提交)+|不超过|不得|不能|最大|最多|上限|限制|超过|超出|大于|至多|支持|最长|以内|允许|超過|限度|最長|制限|まで|許容|최대|제한|한도|상한|허용|초과|"
+    r"hochst\w*|maximal\w*|obergrenze|weniger als|kleiner (?:als|oder gleich)|erlaubt\w*|zulassig\w*|grenze|limite\w*|au plus|moins de|inferieur|autoris\w*|superieur|plus de|permi\w*|mas de|mayor|menos de|menor|inferior|no maximo|"
+    r"acima|максим\w*|лимит\w*|предел\w*|не более|превыш\w*|допуст\w*|разреш\w*|больше|меньше|огранич\w*|massim\w*|supera\w*|en fazla|azami"
 )
 _STRONG_ACTUAL = re.compile(
     r"\bgiven|\bgot\b|receiv\w*|requested|actual\w*|\bfound\b|provided|\bsent\b|submitted|supplied|resulted|at least|currently|\bcurrent:|\bcurrent is|"
@@ -107,7 +110,7 @@ _RIGHT_ACTUAL = re.compile(
     r"ubergeben|wurden|input tokens|es demasiado|es muy|e muito|est trop|слишком"
 )
 _LEFT_EXCESS = re.compile(
-    r"\bby(?: (?:about|around|approximately|roughly))?\s*$|\bum (?:etwa |ca\. )?$|(?:depass\w*|exced\w*|super\w*) de $|"
+    r"\bby(?: (?:about|around|approximately|roughly))?\s*$|\bum (?:etwa |ca\. )?$|(?:depass\w*|exced\w*|super\w*|trop long\w*|trop grand\w*) de $|"
     r"(?:exced\w*|super\w*|ultrapass\w*)(?: \w+){0,4} (?:en|em|por) $|превы\w*(?: \w+){0,4} на $|多(?:了|出) ?$|superat\w*(?: \w+){0,3} di $"
 )
 _RIGHT_EXCESS = re.compile(r"(?:tokens?|char\w*|bytes?|inputs?|items?|texts?|token|zeichen|jetons|токен\w*|символ\w*|トークン|文字)?\s*(?:over\b|too (?:many|long|much)|above (?:the )?(?:max|limit)|more than (?:the )?(?:max|limit|allow)|zu viel|zu lang|de trop|a mais|лишн|超過|オーバー)")
@@ -163,6 +166,7 @@ def find_numbers(text: str, *, status: int | None = None) -> list[Number]:
 
 def prepare(text: str) -> str:
     """Write pairs so that both are read: ``1-8192`` is ``1 to 8192``, ``600/512`` is ``600 of 512``."""
+    text = _ONE.sub("1 ", text)
     return _SLASH.sub(r"\1 of \2", _RANGE_DASH.sub(r"\1 to \2", text))
 
 
@@ -178,7 +182,7 @@ def _read(found: re.Match[str], text: str, status: int | None) -> Number | None:
         return None
     value *= _SCALES.get(scale, 1)
     left, right = text[max(0, found.start() - 32) : found.start()], text[found.end() : found.end() + 48]
-    unit: NumberUnit = "bytes" if scale.endswith("b") else _unit_after(right)
+    unit: NumberUnit = "bytes" if scale.endswith(("b", "б")) else _unit_after(right)
     if _NO_QUANTITY.search(left) and unit in ("", "other"):
         return None
     if 400 <= value < 600 and _HTTP_WORDS.match(right) and not left.rstrip().endswith(("of", "is", "than")):

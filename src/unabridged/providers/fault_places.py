@@ -26,7 +26,7 @@ _NAMED = re.compile(
     rf"\s?#?\(?{_MANY}\)?(?=\s?(?:of (?:your|the)|in (?:your|the)|has|have|had|is|are|was|were|contains?|exceeds?|:|,|\)|cannot|can't|must|too|longer|over|hat|ist|a |est|tiene|es |tem |содерж|превыш|длин|слиш))"
 )
 _ORDINAL = re.compile(
-    r"第\s?(\d{1,6})\s?(?:个|個|条|條|项|項|篇|段|行|件|番目|入力|文本|输入)|(?<!\d)(\d{1,6})\s?(?:番目|번째|-й|-я|-е)|"
+    r"第\s?(\d{1,6}(?:\s?[、,和及]\s?\d{1,6}){0,63})\s?(?:个|個|条|條|项|項|篇|段|行|件|番目|入力|文本|输入)|(?<!\d)(\d{1,6})\s?(?:番目|번째|-й|-я|-е)|"
     r"\b(\d{1,6})(?:st|nd|rd|th) (?:\w+ )?(?:input|text|item|element|document|string|entry|passage|instance|content)"
 )
 _FROM_ONE = re.compile(r"1-based|one-based|(?:counting|count|indexed|numbered|starting) (?:from|at) (?:1|one)\b|从1开始|從1開始|1始まり|1から")
@@ -55,7 +55,8 @@ def find_indices(text: str, places: Iterable[Sequence[str | int]], *, limit: int
         found.add(int(next(group for group in match.groups() if group)))
     if not _OUT_OF.search(text):
         found |= _worded(text, limit)
-    found |= {int(next(group for group in match.groups() if group)) - 1 for match in _ORDINAL.finditer(text)}
+    for match in _ORDINAL.finditer(text):
+        found |= {int(digits) - 1 for digits in _DIGITS.findall(next(group for group in match.groups() if group))}
     return tuple(sorted(at for at in found if at >= 0))[:256]
 
 

@@ -44,6 +44,7 @@ _STATUS = frozenset("status status_code statuscode code http_status http_code ra
 _PLACE = frozenset("loc path param pointer instancepath field location".split())
 _COMPLAINTS = frozenset("error errors detail details violations messages field_errors fielderrors".split())
 _MESSAGE = frozenset("message msg error detail type code loc reason description".split())
+_INDEX = frozenset("index indices indexes idx input_index item_index failed_indices invalid_indices position positions".split())
 _PAGE = re.compile(r"<(?:!doctype|html|head|title|body|h1|center|\?xml|error)\b", re.IGNORECASE)
 _INVISIBLE = re.compile(r"<(script|style)\b[^<]*(?:<(?!/\1)[^<]*)*</\1\s*>", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-zA-Z!?][^<>]*>")
@@ -246,7 +247,9 @@ def _leaf(name: str, value: object, reading: Reading, depth: int, *, quoted: boo
     if isinstance(value, int | float):
         if name in _STATUS:
             reading.note_status(value)
-        if name and value == value and abs(value) < 1e15:  # noqa: PLR0124 - NaN is unequal to itself
+        if name in _INDEX and depth > 0 and type(value) is int:
+            reading.places.append((value,))
+        elif name and value == value and abs(value) < 1e15:  # noqa: PLR0124 - NaN is unequal to itself
             reading.numbers.setdefault(name, float(value))
     elif isinstance(value, str) and name not in _IGNORED:
         _string(name, value, reading, depth, quoted=quoted)

@@ -28,13 +28,13 @@ _NAMES = "|".join(sorted(map(re.escape, _UNITS), key=len, reverse=True))
 _AMOUNT = rf"\d{{1,9}}(?:[.,]\d{{1,9}})?\s?(?:{_NAMES})(?![a-zа-я])"
 _DURATION = re.compile(rf"(\d{{1,9}}(?:[.,]\d{{1,9}})?)\s?({_NAMES})(?![a-zа-я])")
 _COMPACT = re.compile(r"(?:(\d+(?:\.\d+)?)d)?(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?$")
-_SPAN = rf"(?P<span>{_AMOUNT}(?:(?:\s|,| and )*{_AMOUNT})*|(?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?s\b|\d+h\d+m\b)"
+_SPAN = rf"(?P<span>{_AMOUNT}(?:(?:\s|,| and )*{_AMOUNT})*|(?:\d{{1,9}}h)?(?:\d{{1,9}}m)?\d{{1,9}}(?:\.\d{{1,9}})?s\b|\d{{1,9}}h\d{{1,9}}m\b)"
 _SAID = re.compile(
     r"(?:try(?:ing)? (?:it )?again|retry(?:ing)?|re-?try|wait(?:ing)?|back ?off|resets?|available|resume|come back|in about|remaining|"
     r"重试|重試|等待|请在|请于|再试|お待ち|再試行|재시도|다시 시도|기다|warten|versuchen|reessay\w*|patient\w*|attend\w*|intent\w*|esper\w*|reintent\w*|"
     r"tent\w*|aguard\w*|повтор\w*|подожд\w*|через|riprov\w*|attend\w*|tekrar|spróbuj)"
     rf"[^\d]{{0,40}}{_SPAN}"
-    rf"|{_SPAN.replace('?P<span>', '?P<lead>')}\s?(?:后|後|以后|후|뒤|later|before (?:re)?try|then (?:re)?try|until)"
+    rf"|(?<![\d.,]){_SPAN.replace('?P<span>', '?P<lead>')}\s?(?:后|後|以后|후|뒤|later|before (?:re)?try|then (?:re)?try|until)"
 )
 _BARE = re.compile(r"retry[ _-]?after(?:[ _-]?(?P<unit>ms|seconds?|secs?))?'?\s?[:=]?\s?'?(?P<value>\d{1,9}(?:\.\d+)?)(?![\d\w.:-])")
 _FIELDS = (

@@ -19,6 +19,7 @@ __all__ = [
     "COUNTED",
     "DIMENSIONS",
     "EMPTY",
+    "HEAD",
     "LENGTH_SHAPES",
     "MODEL_MISSING",
     "NOT_TEXT",
@@ -148,7 +149,7 @@ AUTH = _any(
     r"(?:invalid|expired|missing|bad|wrong)[ _-](?:auth\w* |bearer )?(?:token|jwt|bearer|key)\b(?! (?:count|limit|length|ids?|number|index|name))",
     r"api[ _-]?key (?:\w+ ){0,3}(?:not valid|invalid|expired|missing|required|disabled|revoked|incorrect|not found)",
     r"api[ _-]?keys? (?:is|was|has|have|not|must)|invalid[ _-]?api[ _-]?key|unauthori[sz]ed|unauthenticated",
-    r"authenticat|authori[sz]ation|not authori[sz]ed|permission|forbidden|access[ _]?denied|credential|login fail",
+    r"authenticat|authori[sz]ation|not authori[sz]ed|permission|(?<!extra )forbidden|access[ _]?denied|credential|login fail",
     r"(?:\btoken|key|certificate|session) (?:\w+ ){0,6}(?:expired|revoked|no longer valid)|security token|signature (?:we|does|is)",
     r"unrecognized ?client|don't have access|no access to|must be logged in|not signed in|country, region|unsupported_country",
     r"身份验证|身份認證|认证|認證|鉴权|鑑權|密钥|金鑰|令牌(?:无效|已过期|不正确|验证|状态|失效)|无效的令牌|权限|未授权|token非法",
@@ -178,7 +179,7 @@ MODEL_MISSING = _any(
     r"неизвестная модель|no existe el modelo|modele inconnu|kein modell|o modelo[^.]{0,40}nao existe",
 )
 DIMENSIONS = _any(
-    r"\bdimensions?\b(?! \d)|dimensionality|output_?dim|matryoshka|embedding[ _](?:dim|size|width)|vector (?:size|length)",
+    r"(?<!singleton )(?<!a )dimensions?\b|dimensionality|output_?dim|matryoshka|embedding[ _](?:dim|size|width)|vector (?:size|length)",
     r"维度|維度|向量长度|次元|차원|dimensionen|dimensiones|dimensoes|размерност|dimensioni",
 )
 OUTPUT = _any(
@@ -234,12 +235,12 @@ _NOT_TEXT = (
     r"vectors?|embedding size|token ids?|signatures?|descriptions?|comments?|cache|buffers?|logs?|events?|jobs?|tasks?|imports?|downloads?"
 )
 NOT_TEXT = _any(
-    rf"\b(?:{_NOT_TEXT})(?: \w+){{0,2}}? (?:is |are |was |were |has been |have been |must be |should be |cannot be |has |have )?"
+    rf"\b(?:{_NOT_TEXT})(?: \w+){{0,2}}?:? (?:is |are |was |were |has been |have been |must be |should be |cannot be |has |have )?"
     r"(?:too (?:long|large|big|many|deep|high)|exceed\w*|longer than|larger than|greater than|limit (?:exceeded|reached)|over (?:the )?limit"
     r"|at most|less than|above)",
     rf"\b(?:too many|max(?:imum)?(?: number of| allowed| total)?|exceed\w*(?: (?:the|your|its|their|maximum|max|allowed|limit|number|of|for|on))*)"
     rf" (?:\w+ )?(?:{_NOT_TEXT})\b",
-    r"content (?:filter|policy|management|safety|moderation)\w*|context (?:cancel\w*|deadline|manager)|ssl context|safety \w+",
+    r"stop sequences?|(?:input|task)_type|encoding_format|generated \w+|token ids? out of|vocabulary|content (?:filter|policy|management|safety|moderation)\w*|context (?:cancel\w*|deadline|manager)|ssl context|safety \w+",
     r"response (?:body )?(?:is )?(?:too|exceed)\w*|max(?:imum)? (?:call stack|recursion)|文件(?:大小|过大|太大)|图片|ファイル|파일|datei\w*",
     r"(?:fichier|archivo|arquivo|файл)\w*|用户名|密码",
 )
@@ -255,7 +256,12 @@ SIZED = _any(
 )
 SUBJECT = _any(
     r"input|prompt|\btexts?\b|document|passage|sequence|sentence|paragraph|tokens?\b|characters?|\bchars?\b|\bbytes?\b|\b[km]i?b\b|"
-    r"payload|\bbody\b|entity|batch|instances?|elements?|array",
+    r"payload|nutzlast|\bbody\b|entity|batch|instances?|elements?|array",
+)
+HEAD = _any(
+    r"input|prompt|\btexts?\b|document|passage|sequence|sentence|paragraph|payload|\bbody\b|entity|batch|instances|array|contents?\b|message",
+    r"输入|輸入|文本|内容|內容|文档|请求|請求|数组|批|入力|テキスト|文章|プロンプト|リクエスト|バッチ|입력|텍스트|문장|프롬프트|요청|배치|문서",
+    r"eingabe|anfrage|texte?\b|entree|requete|entrada|texto|solicitud|requisicao|ввод|вход|текст|запрос|промпт|документ|testo",
 )
 SUBJECT_IF_SIZED = _any(
     r"\bcontents?\b|\bstrings?\b|chunk|\bquery\b|\bmessages?\b|request|\bitems?\b|\blist\b|length",
@@ -269,14 +275,14 @@ SUBJECT_IF_SIZED = _any(
 TOO_MUCH = _any(
     r"exceed|too[ _-](?:long|large|big|many|lengthy)|(?:longer|larger|greater|bigger|more)(?: \w+)? than (?!0\b|zero|one\b)|over the|\bover(?:flow|size|long|length)|surpass|beyond",
     r"at most|no more than|up to|less than|fewer than|smaller than|not (?:be )?(?:larger|longer|greater|more)|maximum|\bmax\b|\blimits?\b|limited to|does(?: not|n't) fit",
-    r"above (?:the|\d)|\bonly \d|(?<!-)> ?\d|>= ?(?![01]\b)[\dn]|<=? ?\d+(?![\d>])|≤|shorter than|in (?:the )?range|(?:can|may) (?:hold|take|contain|have)|(?:is|are) allowed per|(?:max\w*|largest) allowed|allowed (?:per|size|length|max|limit)|capped|max_?(?:length|items|seq\w*|model\w*|tokens?|input\w*|batch\w*)|largest allowed|cannot be truncated|"
+    r"above (?:the|\d)|\bonly \d|(?<!-)> ?\d|>= ?(?![01]\b)[\dn]|<=? ?\d+(?![\d>])|≤|shorter than|in (?:the )?range|(?:can|may) (?:hold|take|contain|have)|(?:accepts?|allows?) (?:only |just )?(?:a single|one\b|\d)|only (?:one|a single)|(?:is|are) allowed per|(?:max\w*|largest) allowed|allowed (?:per|size|length|max|limit)|capped|max_?(?:length|items|seq\w*|model\w*|tokens?|input\w*|batch\w*)|largest allowed|cannot be truncated|"
     r"supported range|range of|insufficient context",
     r"超过|超過|超出|超限|超长|超長|过长|過長|太长|太長|过多|過多|过大|過大|太大|太多|大于|大於|小于|小於|少于|上限|最大|最多|不得超|不能超|至多|以内|以內|范围|範圍|限制为",
     r"超え|長すぎ|大きすぎ|多すぎ|以下|未満|オーバー|制限|초과|너무 (?:길|많|큽|큰|깁)|최대|이하|넘|상한|제한|이내",
-    r"ubers(?:chreit|chritt|teig|tieg)|zu (?:lang|gross|viele|umfangreich)|langer als|grosser als|mehr als|hochst|maximal|obergrenze|erlaubt sind|begrenzt",
-    r"depass|exced|trop (?:long|grand|volumineu|gros|de )|au (?:plus|maximum)|maximum|maximal|plus (?:long|de|grand)|superieur",
-    r"superan?\b|supero|superado|sobrepas|demasiad|maxim[oa]|mayor que|mas de|mas larg|ultrapass|muito (?:long|grande)|longo demais|maior que|mais de|acima",
-    r"превы|превос|слишком (?:длин|больш|мног)|больше|длиннее|максим|не более|лимит|предел|supera|ecced|tropp[oie]|massim|oltre|asiyor|asti|cok uzun|przekracz|zbyt (?:dlug|duz)",
+    r"ubers(?:chreit|chritt|teig|tieg)|zu (?:lang|gross|viele|umfangreich)|(?:weniger|kleiner|kurzer|geringer) (?:als|oder gleich)|langer als|grosser als|mehr als|hochst|maximal|obergrenze|erlaubt sind|begrenzt",
+    r"depass|exced|trop (?:long|grand|volumineu|gros|de )|moins de|inferieur|au (?:plus|maximum)|maximum|maximal|plus (?:long|de|grand)|superieur",
+    r"superan?\b|menos de|menor (?:que|o igual|ou igual)|inferior a|supero|superado|sobrepas|demasiad|maxim[oa]|mayor que|mas de|mas larg|ultrapass|muito (?:long|grande)|longo demais|maior que|mais de|acima",
+    r"превы|превос|слишком (?:длин|больш|мног)|больше|меньше|короче|длиннее|максим|не более|лимит|предел|supera|ecced|tropp[oie]|massim|oltre|asiyor|asti|cok uzun|przekracz|zbyt (?:dlug|duz)",
 )
 LENGTH_SHAPES = _any(
     r"size of tensor a.{0,80}size of tensor b.{0,40}non-singleton dimension [1-9]",
@@ -292,11 +298,11 @@ CODES = _any(
 )
 COUNTED = _any(
     r"(?<!per )batch[ _-]?sizes?\b|(?:too many|number of|count of|amount of) (?:\w+ )?(?:inputs?|texts?|items?|instances?|documents?|elements?|entries|strings|"
-    r"sentences|passages|queries|embeddings|chunks|records|contents)",
+    r"sentences|passages|queries|embeddings|chunks|records|contents)(?! (?:token|char|byte|length))",
     r"(?:array|list)\b[^.;]{0,40}(?:too long|length|at most|items|size)|maxitems|max_items|item count|too many (?:elements|items|inputs)|"
     r"(?:inputs?|texts?|items?|instances?(?:\(s\))?|documents?|elements?|entries|embeddings|contents|requests) (?:\w+ )?(?:per|in (?:one|a|each|the|this)) "
     r"(?:\w+ )?(?:request|batch|call|prediction)",
-    r"requests can be in one batch|largest allowed size|too many (?:batch )?(?:requests in|instances)|batch (?:is )?too (?:large|big|long)|inputs? exceeds",
+    r"requests can be in one batch|largest allowed size|too many (?:batch )?(?:requests in|instances)|batch (?:is )?too (?:large|big|long)|inputs exceeds?",
     r"数组|陣列|批(?:次|量|处理)?(?:的)?(?:大小|数量|数|上限)|批量|文本数|输入数|条数|条目|个数|单次最多|一次最多|(?:输入|文本|内容)(?:的)?数量",
     r"バッチ|配列|件数|入力(?:の)?数|テキスト(?:の)?数|要素数|배치|항목 수|배열|입력 (?:개수|수)|텍스트 (?:개수|수)|개수",
     r"batchgrosse|stapelgrosse|stapel|anzahl (?:der )?(?:eingaben|texte|elemente)|zu viele (?:eingaben|texte|elemente)|taille d[eu] lot|"
@@ -310,11 +316,11 @@ WHOLE_REQUEST = _any(
     r"total (?:number of |count of )?(?:input )?(?:tokens|characters|size|length)|tokens? (?:\w+ )?(?:in|per|across|for|of) (?:\w+ ){0,2}(?:batch|request|all|inputs|embeddings call)",
     r"batch (?:has|contains|of|token|total|with)|(?:overall|combined|aggregate|altogether|in total|sum of)|(?:all|across) (?:the )?(?:inputs|texts|items)|submitted batch|message larger",
     r"max tokens per request|too many tokens in batch|tokens limits? reached|max \w+ per batch|request must be smaller|request exceed\w* the maximum size|unable to submit request because the input token count",
-    r"请求体|請求體|请求(?:大小|总|内容过大)|总 ?(?:token|长度|字数|字符|数|计|和|量|共)|(?:单次|每次|一次)请求|總|合计|全部|リクエスト(?:本文|ボディ|サイズ|全体)|合計|総|全体",
-    r"요청 ?(?:본문|크기|전체)|전체|합계|총 |총합|gesamt|insgesamt|anfragekorper|anfragegrosse|au total|total(?:es|e)? |corps de la requete|taille de la requete|en total|total de|cuerpo de la|tamano de la solicitud",
-    r"tamanho da (?:solicitacao|requisicao)|corpo da|суммарн|общ(?:ее|ая|ий|его|ую)|всего|тело запроса|размер запроса|in totale|complessiv",
+    r"请求体|請求體|请求(?:大小|总|内容过大)|总 ?(?:token|长度|字数|字符|数|计|和|量|共)|(?:单次|每次|一次)请求|總|合计|全部|リクエスト(?:本文|ボディ|サイズ|全体)|合計|総|全体|リクエスト(?:あたり|につき|ごと)",
+    r"요청 ?(?:본문|크기|전체|당)|전체|합계|총 |총합|gesamt|insgesamt|anfragekorper|anfragegrosse|nutzlast|(?:pro|je) anfrage|au total|total(?:es|e)? |corps de la requete|par requete|taille de la requete|en total|total de|por (?:solicitud|peticion|requisicao|solicitacao)|cuerpo de la|tamano de la solicitud",
+    r"в сумме|[нз]а (?:один )?запрос|per richiesta|tamanho da (?:solicitacao|requisicao)|corpo da|суммарн|общ(?:ее|ая|ий|его|ую)|всего|тело запроса|размер запроса|in totale|complessiv",
 )
 ONE_INPUT = _any(
     r"\b(?:each|single|individual|every|any|one of the|per) (?:input|text|document|string|item|entry|passage|message|sentence|instance)|per[ -](?:text|input|document)",
-    r"input\[|inputs\[|texts\[|单条|单个|每条|每个|單|各|1件|一つの|각|einzeln|jede[rns]?\b|chaque|cada|кажд|ogni|(?:input|text|document|item)s? (?:id |at index |index |#|no\.? )?\d",
+    r"input\[|inputs\[|texts\[|单条|单个|每条|每个|單|各|1件|一つの|각|einzeln|jede[rns]?\b|chaque|cada|кажд|ogni|\binput (?:sequence|length|text|is|has)\b|\bsequence (?:is|of|length)|(?:input|text|document|item)s? (?:id |at index |index |#|no\.? )?\d",
 )

@@ -30,7 +30,7 @@ _LONGEST_TEXT = 16_000
 _VERTEX_REQUEST_TOKENS = 20_000
 _LIMIT_FIELDS = (
     "n_ctx", "max_length", "maxlength", "limit_value", "maximum", "context_length", "max_input_tokens", "max_items", "maxitems",
-    "max_batch_size", "token_limit", "max_tokens_allowed", "limit", "max_input_length", "allowed", "max_allowed", "max",
+    "max_batch_size", "token_limit", "max_tokens_allowed", "limit", "max_input_length", "allowed", "max_allowed", "max", "max_tokens", "max_batch_tokens",
 )  # fmt: skip
 _ACTUAL_FIELDS = (
     "n_prompt_tokens", "actual_length", "actual", "token_count", "input_tokens", "prompt_tokens", "num_tokens", "requested",
@@ -84,7 +84,7 @@ def _status(status: object) -> int | None:
 
 def _look(status: int | None, reading: Reading) -> Seen:
     said = reading.statements or reading.echoes
-    text = words.normal(". ".join(said)[:_LONGEST_TEXT])
+    text = words.normal(". ".join(said)[:_LONGEST_TEXT])[:_LONGEST_TEXT]
     codes = " | ".join(words.spell_out(code) for code in reading.codes[:32])
     stated = reading.status
     sent_ok = status is not None and status < 300
@@ -139,6 +139,8 @@ def _is_used(text: str, number: Number) -> bool:
 
 def _rate_unit(seen: Seen, measured: Measured) -> Unit | None:
     both = f"{seen.text} {seen.codes}"
+    if measured.unit in ("tokens/min", "requests/min"):
+        return measured.unit
     if "enqueued" in both:
         return "tokens"
     if re.search(r"\btpm\b|tokens? ?(?:per|/|a) ?min|token rate limit|tokensperminute|input tokens per", both):
@@ -241,7 +243,7 @@ def _whole_request(seen: Seen, text: str, measured: Measured) -> bool:
 
 def _budget_fault(seen: Seen, confidence: float, numbers: list[Number], wait: float | None) -> Fault:
     measured = measure([n for n in numbers if n.unit in ("", "tokens")])
-    if "+" in seen.text and (ceiling := re.search(r"(?:<=|>) (\d[\d,.]*)(?!.*\+)", seen.text) or CEILING.search(seen.text)):
+    if "+" in seen.text and (ceiling := re.search(r"(?:<=|>) (\d[\d,.]{0,24})", seen.text) or CEILING.search(seen.text)):
         measured = Measured(int(re.sub(r"\D", "", ceiling[1])[:15]))
     return Fault(
         "output_budget", "request", measured.limit, measured.actual, None, "tokens",
