@@ -149,7 +149,7 @@ def find_numbers(text: str, *, status: int | None = None) -> list[Number]:
     """Every quantity in a normal text, with its unit and its roles, at most 24.
 
     >>> [(n.value, n.unit) for n in find_numbers("max 8k tokens for bge-m3, got 10,382 (error 400)")]
-    [(8000, 'tokens'), (10382, '')]
+    [(8000, 'tokens'), (10382, 'tokens')]
     """
     text = _SPACED.sub(_close_up, text)
     numbers: list[Number] = []

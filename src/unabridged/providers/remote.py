@@ -241,12 +241,11 @@ class HttpProvider:
 
 
 def known_limit(model: str, provider: str) -> Limit:
-    """What the model table knows of a model."""
-    try:
-        from unabridged.providers.limits import known_model
-    except ImportError:
-        return Limit()
-    return known_model(model, provider).limit
+    """What the model table knows of a model; nothing of an unknown one."""
+    from unabridged.providers.limits import known_model
+
+    known = known_model(model, provider)
+    return Limit() if known is None else known.limit
 
 
 def _from_environment(names: Iterable[str]) -> str | None:
