@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 from unabridged.testing.dialect import Asked, Dialect, Incoming, NotServed, WrongShape, mapping
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from unabridged.testing.refusals import Refusal
@@ -102,6 +105,13 @@ class Mistral(Dialect):
     def read(self, incoming: Incoming) -> Asked:
         asked = super().read(incoming)
         return Asked(asked.texts, asked.model, None, asked.dimensions)
+
+    def write(self, asked: Asked, rows: Sequence[tuple[int, Any]], tokens: int | None) -> Any:
+        """With an id, and a count of completion tokens: Mistral's own client insists on both."""
+        answer = {"id": "loopback", **super().write(asked, rows, tokens)}
+        if tokens is not None:
+            answer["usage"]["completion_tokens"] = 0
+        return answer
 
     def refuse(self, refusal: Refusal, message: str) -> Any:
         body = {"object": "error", "message": message, "type": "invalid_request_prompt", "param": None}
