@@ -18,7 +18,7 @@ Rule = Callable[["Server", Request], ProviderError | None]
 class Server:
     """The hashing model behind a limit, a latency, and rules that may refuse a request."""
 
-    limit: Limit = Limit(input_tokens=512, request_inputs=64)
+    limit: Limit = field(default_factory=lambda: Limit(input_tokens=512, request_inputs=64))
     announced: bool = True
     numbers: bool = True
     indexed: bool = True

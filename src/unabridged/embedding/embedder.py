@@ -89,6 +89,7 @@ class Embedder:
         self._timeout = timeout
         self._progress = progress
         self._width = dimensions
+        self._known_prints: dict[Role, tuple[str, str]] = {}
         given = chunking if isinstance(chunking, Chunking) else Chunking()
         self._settings = Settings(
             chunking=given,
@@ -222,15 +223,20 @@ class Embedder:
 
     def fingerprint(self, role: Role = "document") -> str:
         """Names everything that changes a document's vector: two equal ones may be compared and mixed."""
-        plan, settings = self._settings.declared_cutting, self._settings
-        return document_fingerprint(
-            vector_fingerprint(self.provider, role=role, dimensions=self._asked_dimensions),
-            {
+        return self._prints(role)[1]
+
+    def _prints(self, role: Role) -> tuple[str, str]:
+        """The fingerprints of a raw vector and of a document's, made once for each role."""
+        if role not in self._known_prints:
+            plan, settings = self._settings.declared_cutting, self._settings
+            raw = vector_fingerprint(self.provider, role=role, dimensions=self._asked_dimensions)
+            fields = {
                 "pooling": settings.pool_as,
                 "cutting": plan.settings() if plan is not None and settings.cuts else None,
                 "tokenizer": getattr(settings.measure, "name", type(settings.measure).__name__),
-            },
-        )
+            }
+            self._known_prints[role] = raw, document_fingerprint(raw, fields)
+        return self._known_prints[role]
 
     def close(self) -> None:
         """Give back threads, connections and files."""
@@ -261,11 +267,12 @@ class Embedder:
     # -- the steps ---------------------------------------------------------------------------------
 
     def _run(self, texts: str | Iterable[str], role: Role, *, chunk_vectors: bool, progress: Any) -> Run:
+        vector_print, document_print = self._prints(role)
         return Run(
             self._settings,
             checked_texts(texts),
-            vector_print=vector_fingerprint(self.provider, role=role, dimensions=self._asked_dimensions),
-            document_print=self.fingerprint(role),
+            vector_print=vector_print,
+            document_print=document_print,
             chunk_vectors=chunk_vectors,
             progress=progress or self._progress,
         )

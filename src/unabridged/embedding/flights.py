@@ -27,20 +27,21 @@ class Flights:
     """
 
     def __init__(self) -> None:
-        self._flying: dict[bytes, Landing] = {}
+        self._flying: dict[bytes, Landing | None] = {}  # a future only once somebody waits
         self._lock = threading.Lock()
 
     def claim(self, keys: Iterable[bytes]) -> tuple[list[bytes], dict[bytes, Landing]]:
         """Keys that nobody asks for yet (now the caller's), and where others' will land."""
-        mine, theirs = [], {}
+        mine: list[bytes] = []
+        theirs: dict[bytes, Landing] = {}
         with self._lock:
             for key in keys:
-                flying = self._flying.get(key)
-                if flying is None:
-                    self._flying[key] = Future()
+                if key not in self._flying:
+                    self._flying[key] = None
                     mine.append(key)
-                else:
-                    theirs[key] = flying
+                    continue
+                flying = self._flying[key] or Future()
+                self._flying[key] = theirs[key] = flying
         return mine, theirs
 
     def land(self, key: bytes, entry: Entry | None) -> None:

@@ -44,10 +44,12 @@ def pooled(document: Document, settings: Settings) -> Entry | None:
     """The document's entry: as it was cached, or pooled now; ``None`` if it is not complete."""
     if document.entry is not None or not complete(document):
         return document.entry if document.error is None else None
+    if not document.cut:
+        piece = document.pieces[0]
+        assert piece.vector is not None  # noqa: S101 - the document is complete
+        return Entry(piece.vector, document.tokens, None, piece.unknown)
     rows = _rows(document)
     unknown = _unknown_share(document.pieces)
-    if not document.cut:
-        return Entry(rows[0], document.tokens, None, unknown)
     spans = _spans(document, settings)
     vector = pool(rows, unique_tokens(spans), settings.pool_as)
     _log.info("Document embedded as %d averaged chunks", len(rows))

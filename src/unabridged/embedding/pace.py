@@ -22,7 +22,9 @@ Outcome = Literal["ok", "limited", "slow", "other"]
 
 _WINDOW_SECONDS = 5.0  # over which the admitted rate is measured
 _GROWTH = 0.05  # a second: how fast the rate probes upwards
-_BACK_OFF = 0.95  # of the measured rate, after a refusal
+_BACK_OFF = 0.93  # of the rate, after a refusal
+_ABOVE_MEASURED = 1.1  # what was admitted lags behind what would be
+_NOTHING_ADMITTED = 4  # refusals in a row: nothing is admitted at all
 _FEWER = 0.7  # of the requests in flight, after an overload
 _SETTLE_SECONDS = 0.5  # refusals of one burst count once
 _SLOWEST = 0.05  # requests a second: a rate never falls below one in twenty seconds
@@ -52,7 +54,7 @@ class Pace:
         self._window = float(concurrency)
         self._rate: float | None = None
         self._next = 0.0
-        self._hold = 0.0
+        self._hold = self._held = self._since = 0.0
         self._lowered = -1e9
         self._refused_since_ok = 0
         self._admitted: deque[float] = deque()
@@ -122,13 +124,22 @@ class Pace:
         first = self._rate is None
         self._lower(now)
         if fresh:
-            measured = self._measured(now)
-            self._rate = max(_SLOWEST, min(measured, self._rate or measured) * _BACK_OFF)
+            self._rate = max(_SLOWEST, self._slower(now))
             self._grown = now
             self._next = max(self._next, now + 1.0 / self._rate)
         # One refused probe waits alone; a provider that admits nothing holds everyone.
-        if retry_after and (first or self._refused_since_ok > 1):
+        if retry_after and (first or self._refused_since_ok >= _NOTHING_ADMITTED):
+            self._held += max(0.0, now + retry_after - max(self._hold, now))
             self._hold = max(self._hold, now + retry_after)
+
+    def _slower(self, now: float) -> float:
+        """The first refusal starts the measuring; a later one says how much too far the probe went."""
+        measured = self._measured(now)
+        if self._rate is None:
+            self._since = now  # what a burst allowance let through before says nothing about the rate
+            self._admitted.clear()
+            return measured / 2
+        return min(self._rate * _BACK_OFF, measured * _ABOVE_MEASURED)
 
     def _lower(self, now: float) -> None:
         if now - self._lowered > _SETTLE_SECONDS:
@@ -136,14 +147,18 @@ class Pace:
             self._window = max(1.0, self._window * _FEWER)
 
     def _measured(self, now: float) -> float:
+        """Requests admitted a second, lately, but for the time in which all were held."""
         self._forget(now)
-        if len(self._admitted) < 2:
-            return (self._rate or max(float(self.in_flight + 1), 1.0)) / 2
-        return len(self._admitted) / max(now - self._admitted[0], 0.05)
+        if self._rate is None:
+            return max(float(len(self._admitted)), 1.0) / max(now - (self._admitted or [now])[0], 0.5)
+        seconds = min(now - self._since, _WINDOW_SECONDS)
+        return (len(self._admitted) + 1) / max(seconds - self._held, _SETTLE_SECONDS)
 
     def _forget(self, now: float) -> None:
         while self._admitted and now - self._admitted[0] > _WINDOW_SECONDS:
             self._admitted.popleft()
+        if now - self._hold > _WINDOW_SECONDS:
+            self._held = 0.0
 
     def _ahead_of(self, ticket: int) -> int:
         while self._waiting and self._waiting[0] in self._gone:

@@ -63,11 +63,15 @@ class Piece:
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """One request to make. ``rest`` are the suspects that this test leaves out."""
+    """One request to make.
+
+    ``rest`` are the suspects that this test leaves out; ``probe`` is the refusal in whose light it is sent.
+    """
 
     pieces: list[Piece]
     group: Group | None = None
     rest: list[Piece] = field(default_factory=list)
+    probe: ProviderError | None = None
     tries: int = 0
     lane: Lane | None = None
     ticket: int | None = None

@@ -33,8 +33,9 @@ _OVERFLOWS = ("input_overflow",)
 _SHRINK_REQUEST = ("request_overflow", "batch_count", "rate_limit_impossible")
 _ENDS_ALL = ("model_not_found", "invalid_dimensions", "output_budget", "wrong_shape", "auth", "quota")
 _WAITING = ("rate_limit",)
-# So many texts refused one by one, and nothing accepted: it is the request, not the texts.
-_SYSTEMIC = 2
+# So many texts refused one by one, and nothing accepted: is it the request, not the texts? A probe tells.
+_SUSPICIOUS = 2
+_PROBE = "probe"
 
 
 class Recut(Protocol):
@@ -68,6 +69,7 @@ class Work:
         self._in_flight = 0
         self._accepted = 0
         self._refused_alone = 0
+        self._probing = False
         self.settled: list[Piece] = []
         self.requests = 0
         self.billed = 0
@@ -78,7 +80,8 @@ class Work:
     @property
     def limit(self) -> Limit:
         """The limit in force for this call: what is known, and what is guessed."""
-        return self._limits.limit.tighten(Limit(input_tokens=self._guess))
+        known = self._limits.limit
+        return known if self._guess is None else known.tighten(Limit(input_tokens=self._guess))
 
     @property
     def done(self) -> bool:
@@ -102,13 +105,17 @@ class Work:
         return call
 
     def _next(self, now: float) -> Call | None:
+        if self._probing:
+            return None
         while self._later and self._later[0][0] <= now:
             call = self._again(heapq.heappop(self._later)[2])
             if call is not None:
+                self._probing = call.probe is not None
                 return call
         while self._tests:
             call = self._again(self._tests.popleft())
             if call is not None:
+                self._probing = call.probe is not None
                 return call
         self._check_waiting()
         batch = next_batch(self._waiting, self.limit, scale=self._limits.scale)
@@ -157,6 +164,7 @@ class Work:
         counted = sum(p.tokens for p in call.pieces)
         self._in_flight -= 1
         self.requests += 1
+        self._probing &= call.probe is None
         self.billed += counted if reply.tokens is None else reply.tokens
         for at, piece in enumerate(call.pieces):
             self._settle(piece, reply.vectors[at], None if reply.unknown is None else reply.unknown[at])
@@ -172,7 +180,10 @@ class Work:
         self._in_flight -= 1
         self.requests += 1
         fault = error.fault
-        if fault.kind in _SHRINK_REQUEST and len(call.pieces) > 1:
+        self._probing &= call.probe is None
+        if call.probe is not None and not may_retry(fault):
+            self._stop_with(call, call.probe)
+        elif fault.kind in _SHRINK_REQUEST and len(call.pieces) > 1:
             self._split(call, fault)
         elif fault.kind in _OVERFLOWS or fault.kind in _SHRINK_REQUEST:
             self._find_over(call, error)
@@ -359,9 +370,8 @@ class Work:
         self._end(piece, error)
         if error.fault.kind not in ("bad_values", "empty_input"):
             self._refused_alone += 1
-            if self._refused_alone >= _SYSTEMIC and not self._accepted:
-                self._stop_with(call, error)
-                return
+            if self._refused_alone == _SUSPICIOUS and not self._accepted:
+                self._tests.appendleft(Call([_probe()], probe=error))
         if call.group is not None:
             self._waiting.extendleft(reversed([*call.rest, *call.group.cleared]))
 
@@ -391,6 +401,11 @@ class Work:
                 self._waiting.extendleft(reversed(self._offender(piece, group.error)))
             else:
                 self._tests.append(Call([piece]))
+
+
+def _probe() -> Piece:
+    """A text that no model refuses: if this one is refused as well, it is not the texts."""
+    return Piece(Document(_PROBE, [0]), Span(0, len(_PROBE)), _PROBE, 1, b"", follows=True)
 
 
 def _exhausted(document: Document, budget: int, limit: int | None) -> BudgetExhausted:
