@@ -59,10 +59,9 @@ def _embed(
         return Answer(bare(list(request.texts)))
 
     def make() -> ClientProvider:
+        if getattr(model.model, "tokenizer", None) is None:  # not loaded yet
+            next(iter(bare(["load"])))
         tokenizer = model.model.tokenizer
-        if tokenizer is None:  # not loaded yet
-            next(iter(model.model.embed([""])))
-            tokenizer = model.model.tokenizer
         length = (tokenizer.truncation or {}).get("max_length")
         return ClientProvider(
             name="fastembed",
