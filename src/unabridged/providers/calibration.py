@@ -33,15 +33,21 @@ CREATE TABLE IF NOT EXISTS samples (
   actual INTEGER NOT NULL, inputs INTEGER NOT NULL, at REAL NOT NULL);
 CREATE INDEX IF NOT EXISTS samples_key ON samples (host, model, script);
 """
-# First code point of each block, and its script; a text's script is the one most of its letters belong to.
+_ADD = "INSERT INTO samples VALUES (?, ?, ?, ?, ?, ?, ?)"
+_KEEP_NEWEST = """
+DELETE FROM samples WHERE host = ? AND model = ? AND script = ? AND rowid NOT IN (
+  SELECT rowid FROM samples WHERE host = ? AND model = ? AND script = ? ORDER BY rowid DESC LIMIT ?)
+"""
+_OF_MODEL = "SELECT script, counted, actual, inputs FROM samples WHERE host = ? AND model = ? ORDER BY rowid"
+# First code point of each block, and its script; a text's script is the one of most of its letters.
 _BLOCKS: tuple[tuple[int, str], ...] = (
     (0x0, ""), (0x41, "latin"), (0x5B, ""), (0x61, "latin"), (0x7B, ""), (0xC0, "latin"), (0x2B0, ""),
     (0x370, "greek"), (0x400, "cyrillic"), (0x530, "armenian"), (0x590, "hebrew"), (0x600, "arabic"),
     (0x780, "other"), (0x900, "indic"), (0xE00, "thai"), (0xE80, "other"), (0x1100, "hangul"),
     (0x1200, "other"), (0x1E00, "latin"), (0x2000, ""), (0x3040, "kana"), (0x3100, "han"), (0x3130, "hangul"),
     (0x3190, "han"), (0x31F0, "kana"), (0x3200, ""), (0x3400, "han"), (0xA000, "other"), (0xAC00, "hangul"),
-    (0xD7B0, ""), (0xF900, "han"), (0xFB00, ""), (0xFF21, "latin"), (0xFF5B, ""), (0xFF66, "kana"), (0xFFA0, ""),
-    (0x1F000, "other"), (0x20000, "han"), (0x33480, "other"),
+    (0xD7B0, ""), (0xF900, "han"), (0xFB00, ""), (0xFF21, "latin"), (0xFF5B, ""), (0xFF66, "kana"),
+    (0xFFA0, ""), (0x1F000, "other"), (0x20000, "han"), (0x33480, "other"),
 )  # fmt: skip
 
 
@@ -110,25 +116,21 @@ class Calibration:
         self._knowledge = Knowledge(path)
         self._knowledge.prepare(_TABLE)
 
-    def learn(self, host: str, model: str, script: str, *, counted: int, actual: int, inputs: int = 1) -> bool:
-        """Keep a sample (``usage`` of a reply, or the actual of a refusal) if it can be true; whether it was kept."""
+    def learn(
+        self, host: str, model: str, script: str, *, counted: int, actual: int, inputs: int = 1
+    ) -> bool:
+        """Keep a sample (a reply's ``usage``, a refusal's actual) if it can be true; whether it was."""
         if counted < _SMALLEST or not counted * _LOWEST <= actual <= counted * _HIGHEST:
             return False
         with self._knowledge.write() as database:
             key = (host, model, script)
-            database.execute("INSERT INTO samples VALUES (?, ?, ?, ?, ?, ?, ?)", (*key, counted, actual, inputs, time.time()))
-            database.execute(
-                "DELETE FROM samples WHERE host = ? AND model = ? AND script = ? AND rowid NOT IN (SELECT rowid FROM samples "
-                "WHERE host = ? AND model = ? AND script = ? ORDER BY rowid DESC LIMIT ?)",
-                (*key, *key, _KEPT),
-            )
+            database.execute(_ADD, (*key, counted, actual, inputs, time.time()))
+            database.execute(_KEEP_NEWEST, (*key, *key, _KEPT))
         return True
 
     def ratio(self, host: str, model: str, script: str) -> Ratio:
         """What is known of a script; else the highest of the model's other scripts; else 1."""
-        rows = self._knowledge.read(
-            "SELECT script, counted, actual, inputs FROM samples WHERE host = ? AND model = ? ORDER BY rowid", (host, model)
-        )
+        rows = self._knowledge.read(_OF_MODEL, (host, model))
         own = [row[1:] for row in rows if row[0] == script]
         if own:
             return ratio_of(own)
@@ -145,8 +147,8 @@ def dominant_script(text: str, *, sample: int = 4_000) -> str:
 
     Japanese is ``kana`` wherever a fifth of its letters are.
 
-    >>> dominant_script("Hello"), dominant_script("自然语言"), dominant_script("入力が長い"), dominant_script("123")
-    ('latin', 'han', 'kana', 'none')
+    >>> dominant_script("Hello"), dominant_script("自然语言"), dominant_script("入力が長い")
+    ('latin', 'han', 'kana')
     """
     counts: dict[str, int] = {}
     for letter in text[:sample]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from unabridged.errors import (
     AuthFailed,
@@ -14,7 +15,9 @@ from unabridged.errors import (
     RateLimited,
 )
 from unabridged.providers.fault_text import read_reply
-from unabridged.types import Fault, FaultKind
+
+if TYPE_CHECKING:
+    from unabridged.types import Fault, FaultKind
 
 __all__ = ["error_for", "masked"]
 
@@ -88,10 +91,18 @@ def error_for(fault: Fault, body: object, *, provider: str) -> ProviderError:
 
 
 def _figures(fault: Fault) -> str:
-    where = f" at {', '.join(map(str, fault.indices[:5]))}{' …' if len(fault.indices) > 5 else ''}" if fault.indices else ""
+    where = (
+        f" at {', '.join(map(str, fault.indices[:5]))}{' …' if len(fault.indices) > 5 else ''}"
+        if fault.indices
+        else ""
+    )
     if fault.limit is None:
         return where
-    return f"{where}: {fault.actual} of {fault.limit} {fault.unit}" if fault.actual else f"{where}: {fault.limit} {fault.unit}"
+    return (
+        f"{where}: {fault.actual} of {fault.limit} {fault.unit}"
+        if fault.actual
+        else f"{where}: {fault.limit} {fault.unit}"
+    )
 
 
 def _own_words(body: object) -> str:

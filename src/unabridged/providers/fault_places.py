@@ -14,32 +14,49 @@ _LISTS = (
     r"inputs?|texts?|documents?|instances?|requests?|contents?|data|items?|messages?|body|sentences?|passages?|quer(?:y|ies)|prompts?|"
     r"strings?|array|values?|list|chunks?|elements?|entries|embeddings"
 )
-_LONE = r"inputs?|texts?|documents?|instances?|items?|sentences?|passages?|prompts?|strings?|elements?|chunks?"
+_LONE = (
+    r"inputs?|texts?|documents?|instances?|items?|sentences?|passages?|prompts?|strings?|elements?|chunks?"
+)
 _MANY = r"(\d{1,6}(?:\s*(?:,|and|&|und|et|y|и|e|、|，|和|と|,\s*and)\s*\d{1,6}){0,63})"
-_PATHS = re.compile(rf"(?:{_LISTS})\s?\[\s?(\d{{1,6}})\s?\]|#?/(?:{_LISTS})/(\d{{1,6}})\b|\b(?:{_LISTS})\.(\d{{1,6}})\b(?!\.\d)")
+_PATHS = re.compile(
+    rf"(?:{_LISTS})\s?\[\s?(\d{{1,6}})\s?\]|#?/(?:{_LISTS})/(\d{{1,6}})\b|\b(?:{_LISTS})\.(\d{{1,6}})\b(?!\.\d)"
+)
 _WORDED = re.compile(
-    r"(?:\bindex|indices|indexes|\bidx|position|positions|indice|indizes|posicion|posicao|индекс\w*|позици\w*|索引|下标|インデックス|位置|인덱스|위치|indeks\w*)"
+    r"(?:\bindex|indices|indexes|\bidx|position|positions|indice|indizes|posicion|posicao|индекс\w*|позици\w*"
+    r"|索引|下标|インデックス|位置|인덱스|위치|indeks\w*)"
     rf"(?:es|s)?\s?(?:is|are|no\.|number|nr\.|为|是|が|は)?\s?[:=#]?\s?[\[(]?\s?{_MANY}"
 )
+# "input 3 is too long": a noun, a number, and then what is said of it.
 _NAMED = re.compile(
-    rf"\b(?:input id|(?:{_LONE}) (?:id|no\.?|number|nr\.?|at|in position|#)|(?:{_LONE})|входн\w+ текст|eingabe|texte|entree|texto|entrada|текст|элемент)s?"
-    rf"\s?#?\(?{_MANY}\)?(?=\s?(?:of (?:your|the)|in (?:your|the)|has|have|had|is|are|was|were|contains?|exceeds?|:|,|\)|cannot|can't|must|too|longer|over|hat|ist|a |est|tiene|es |tem |содерж|превыш|длин|слиш))"
+    rf"\b(?:input id|(?:{_LONE}) (?:id|no\.?|number|nr\.?|at|in position|#)|(?:{_LONE})|входн\w+ текст"
+    rf"|eingabe|texte|entree|texto|entrada|текст|элемент)s?\s?#?\(?{_MANY}\)?"
+    r"(?=\s?(?:of (?:your|the)|in (?:your|the)|has|have|had|is|are|was|were|contains?|exceeds?|:|,|\)"
+    r"|cannot"
+    r"|can't|must|too|longer|over|hat|ist|a |est|tiene|es |tem |содерж|превыш|длин|слиш))"
 )
 _ORDINAL = re.compile(
-    r"第\s?(\d{1,6}(?:\s?[、,和及]\s?\d{1,6}){0,63})\s?(?:个|個|条|條|项|項|篇|段|行|件|番目|入力|文本|输入)|(?<!\d)(\d{1,6})\s?(?:番目|번째|-й|-я|-е)|"
-    r"\b(\d{1,6})(?:st|nd|rd|th) (?:\w+ )?(?:input|text|item|element|document|string|entry|passage|instance|content)"
+    r"第\s?(\d{1,6}(?:\s?[、,和及]\s?\d{1,6}){0,63})\s?(?:个|個|条|條|项|項|篇|段|行|件|番目|入力|文本|输入)"
+    r"|(?<!\d)(\d{1,6})\s?(?:番目|번째|-й|-я|-е)|"
+    r"\b(\d{1,6})(?:st|nd|rd|th) (?:\w+ )?(?:input|text|item|element|document|string|entry|passage)"
 )
-_FROM_ONE = re.compile(r"1-based|one-based|(?:counting|count|indexed|numbered|starting) (?:from|at) (?:1|one)\b|从1开始|從1開始|1始まり|1から")
+_FROM_ONE = re.compile(
+    r"1-based|one-based|(?:counting|count|indexed|numbered|starting) (?:from|at) (?:1|one)\b|从1开始|從1開始"
+    r"|1始まり|1から"
+)
 _TOTAL = re.compile(r"number of (?:\w+ )?(?:inputs?|texts?|items?|documents?)|count of|too many")
 _OUT_OF = re.compile(r"out of (?:range|bounds)|index-select|dim size|not in \[0")
 _DIGITS = re.compile(r"\d+")
 _FIELD = re.compile(
-    r"(?:^|\. )(?:invalid (?:value (?:for|of) )?(?:parameter |field |argument )?|(?:value )?error (?:in|for) |value \S+ for (?:argument|parameter) )?"
-    r"(?:the )?'([a-z_][\w.\[\]]*)'|(?:parameter|field|argument|param) '([a-z_][\w.\[\]]*)'|'([a-z_][\w.]*)' (?:parameter|field|argument|property)|valid (\w+_\w+) must be"
+    r"(?:^|\. )(?:invalid (?:value (?:for|of) )?(?:parameter |field |argument )?|(?:value )?error (?:in|for) "
+    r"|value \S+ for (?:argument|parameter) )?(?:the )?'([a-z_][\w.\[\]]*)'"
+    r"|(?:parameter|field|argument|param) '([a-z_][\w.\[\]]*)'"
+    r"|'([a-z_][\w.]*)' (?:parameter|field|argument|property)|valid (\w+_\w+) must be"
 )
 
 
-def find_indices(text: str, places: Iterable[Sequence[str | int]], *, limit: int | None = None) -> tuple[int, ...]:
+def find_indices(
+    text: str, places: Iterable[Sequence[str | int]], *, limit: int | None = None
+) -> tuple[int, ...]:
     """Positions in the request, from 0, sorted, each once.
 
     Counting starts at 0 unless the reply says otherwise or uses an ordinal ("the 3rd text", "第 3 条").
@@ -56,7 +73,9 @@ def find_indices(text: str, places: Iterable[Sequence[str | int]], *, limit: int
     if not _OUT_OF.search(text):
         found |= _worded(text, limit)
     for match in _ORDINAL.finditer(text):
-        found |= {int(digits) - 1 for digits in _DIGITS.findall(next(group for group in match.groups() if group))}
+        found |= {
+            int(digits) - 1 for digits in _DIGITS.findall(next(group for group in match.groups() if group))
+        }
     return tuple(sorted(at for at in found if at >= 0))[:256]
 
 

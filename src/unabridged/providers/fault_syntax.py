@@ -29,8 +29,8 @@ _CLOSERS = {"{": "}", "[": "]", "(": ")"}
 def parse_loose(text: str, at: int) -> tuple[Any, int]:
     """Read the structure that starts at ``at``; return its value and where it ends.
 
-    >>> parse_loose("x {'a': (1, None), \\"b\\": 'cut o", 2)
-    ({'a': [1, None], 'b': 'cut o'}, 29)
+    >>> parse_loose("x {'a': (1, None), 'b': 'cut o", 2)
+    ({'a': [1, None], 'b': 'cut o'}, 30)
     """
     return _Parser(text, at).value(0)
 
@@ -45,7 +45,7 @@ class _Parser:
     def value(self, depth: int) -> tuple[Any, int]:
         kind, token = self._next()
         if kind == "mark" and token in _CLOSERS and depth < _DEEPEST:
-            read = self._mapping if token == "{" else self._items
+            read = self._mapping if token.startswith("{") else self._items
             return read(_CLOSERS[token], depth), self.at
         return self._scalar(kind, token), self.at
 
@@ -75,7 +75,7 @@ class _Parser:
         result: dict[str, Any] = {}
         while self.at < len(self.text):
             kind, token = self._next()
-            if kind in ("end",) or (kind == "mark" and token == closer):
+            if kind == "end" or (kind == "mark" and token == closer):
                 break
             if kind in ("mark", "junk"):
                 continue

@@ -27,30 +27,114 @@ _MOST_NODES = 2_000
 _LONGEST_PAGE = 8_000
 
 _ECHO = frozenset(
-    "input inputs body text texts content contents documents document instances prompt prompts request "
-    "requests messages sentences input_value value query queries embedding embeddings vector vectors "
-    "inputtext".split()
+    (
+        "input",
+        "inputs",
+        "body",
+        "text",
+        "texts",
+        "content",
+        "contents",
+        "documents",
+        "document",
+        "instances",
+        "prompt",
+        "prompts",
+        "request",
+        "requests",
+        "messages",
+        "sentences",
+        "input_value",
+        "value",
+        "query",
+        "queries",
+        "embedding",
+        "embeddings",
+        "vector",
+        "vectors",
+        "inputtext",
+    )
 )
 _IGNORED = frozenset(
-    "id request_id requestid req_id trace traceid trace_id stack stacktrace traceback url uri href more_info "
-    "links help user_id object documentation_url provider_name signin_url timestamp created model host "
-    "x-request-id @type version".split()
+    (
+        "id",
+        "request_id",
+        "requestid",
+        "req_id",
+        "trace",
+        "traceid",
+        "trace_id",
+        "stack",
+        "stacktrace",
+        "traceback",
+        "url",
+        "uri",
+        "href",
+        "more_info",
+        "links",
+        "help",
+        "user_id",
+        "object",
+        "documentation_url",
+        "provider_name",
+        "signin_url",
+        "timestamp",
+        "created",
+        "model",
+        "host",
+        "x-request-id",
+        "@type",
+        "version",
+    )
 )
 _CODE = frozenset(
-    "code type error_type errortype status error_code errorcode errcode __type err_code kind quotaid "
-    "quotametric reason statustext".split()
+    (
+        "code",
+        "type",
+        "error_type",
+        "errortype",
+        "status",
+        "error_code",
+        "errorcode",
+        "errcode",
+        "__type",
+        "err_code",
+        "kind",
+        "quotaid",
+        "quotametric",
+        "reason",
+        "statustext",
+    )
 )
-_STATUS = frozenset("status status_code statuscode code http_status http_code raw_status_code".split())
-_PLACE = frozenset("loc path param pointer instancepath field location".split())
-_COMPLAINTS = frozenset("error errors detail details violations messages field_errors fielderrors".split())
-_MESSAGE = frozenset("message msg error detail type code loc reason description".split())
-_INDEX = frozenset("index indices indexes idx input_index item_index failed_indices invalid_indices position positions".split())
+_STATUS = frozenset(
+    ("status", "status_code", "statuscode", "code", "http_status", "http_code", "raw_status_code")
+)
+_PLACE = frozenset(("loc", "path", "param", "pointer", "instancepath", "field", "location"))
+_COMPLAINTS = frozenset(
+    ("error", "errors", "detail", "details", "violations", "messages", "field_errors", "fielderrors")
+)
+_MESSAGE = frozenset(("message", "msg", "error", "detail", "type", "code", "loc", "reason", "description"))
+_INDEX = frozenset(
+    (
+        "index",
+        "indices",
+        "indexes",
+        "idx",
+        "input_index",
+        "item_index",
+        "failed_indices",
+        "invalid_indices",
+        "position",
+        "positions",
+    )
+)
 _PAGE = re.compile(r"<(?:!doctype|html|head|title|body|h1|center|\?xml|error)\b", re.IGNORECASE)
 _INVISIBLE = re.compile(r"<(script|style)\b[^<]*(?:<(?!/\1)[^<]*)*</\1\s*>", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-zA-Z!?][^<>]*>")
 _STARTS = re.compile(r"""\{(?=\s*["'}]|\s*[A-Za-z_]\w*["']?\s*:)|\[(?=\s*\{)""")
 _STATED_STATUS = re.compile(
-    r"(?:error code|status code|status|http(?:/\d\.\d)?|error|code)\W{1,4}([1-5]\d\d)\b|^\s*\W{0,2}([45]\d\d)\b"
+    r"(?:error code|status code|status|http(?:/\d\.\d)?|error|code)\W{1,4}([1-5]\d\d)\b"
+    r"|^\s*\W{0,2}([45]\d\d)\b"
     r"|\b([45]\d\d) (?:client error|server error|bad request|too many requests)",
     re.IGNORECASE,
 )
@@ -74,7 +158,7 @@ class Reading:
     empty: bool = False
     structured: bool = False
     exception: str = ""
-    _nodes: int = 0
+    nodes: int = 0
 
     def note_status(self, value: object) -> None:
         """Keep the first HTTP status that the reply itself states."""
@@ -140,7 +224,7 @@ def _read_exception(error: BaseException, reading: Reading) -> None:
 
 
 def _read_object(thing: object, reading: Reading) -> None:
-    """Any object with the usual attributes: ``status_code``, ``body``, ``response`` …"""
+    """Any object with the usual attributes: ``status_code``, ``body``, ``response`` and so on."""
     for name in ("status_code", "status", "code", "http_status"):
         reading.note_status(getattr(thing, name, None))
     for name in ("body", "response", "message", "detail", "details", "text"):
@@ -170,7 +254,7 @@ def _read_text(text: str, reading: Reading, depth: int) -> None:
 
 def _read_json(text: str, reading: Reading) -> bool:
     """Strict JSON first: C code reads a megabyte in ten milliseconds."""
-    if not text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[", '"'):
+    if text.lstrip("\ufeff \t\r\n")[:1] not in ("{", "[", '"'):
         return False
     try:
         value = json.loads(text.strip("\ufeff \t\r\n"))
@@ -212,8 +296,8 @@ def _pieces(text: str) -> Iterator[Any]:
 
 
 def _walk(key: str, value: object, reading: Reading, depth: int, *, quoted: bool = False) -> None:
-    reading._nodes += 1
-    if depth > _DEEPEST or reading._nodes > _MOST_NODES:
+    reading.nodes += 1
+    if depth > _DEEPEST or reading.nodes > _MOST_NODES:
         return
     name = key.casefold()
     quoted = quoted or (name in _ECHO and depth > 0 and not (name == "body" and isinstance(value, Mapping)))
@@ -222,7 +306,9 @@ def _walk(key: str, value: object, reading: Reading, depth: int, *, quoted: bool
     elif name in _PLACE and isinstance(value, list | tuple):
         reading.places.append(tuple(part for part in value if isinstance(part, str | int))[:12])
     elif isinstance(value, list | tuple):
-        reading.empty = reading.empty or (name in ("data", "embeddings", "embedding", "vectors") and not value)
+        reading.empty = reading.empty or (
+            name in ("data", "embeddings", "embedding", "vectors") and not value
+        )
         for item in value[:64]:
             _walk(key, item, reading, depth + 1, quoted=quoted)
     else:

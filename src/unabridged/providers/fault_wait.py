@@ -6,7 +6,10 @@ import math
 import re
 import time
 from email.utils import parsedate_to_datetime
+from functools import cache
 from typing import TYPE_CHECKING
+
+from unabridged.providers.fault_words import terms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,32 +18,93 @@ __all__ = ["duration", "header_table", "stated_wait", "waited_by_headers"]
 
 _LONGEST = 31 * 86_400.0  # a month: beyond that it is a date read wrongly
 _UNITS = {
-    "ms": 0.001, "millisecond": 0.001, "milliseconds": 0.001, "毫秒": 0.001, "ミリ秒": 0.001, "밀리초": 0.001, "мс": 0.001,
-    "d": 86_400.0, "day": 86_400.0, "days": 86_400.0, "天": 86_400.0, "日": 86_400.0,
-    "h": 3600.0, "hr": 3600.0, "hrs": 3600.0, "hour": 3600.0, "hours": 3600.0, "小时": 3600.0, "小時": 3600.0, "時間": 3600.0, "시간": 3600.0,
-    "m": 60.0, "min": 60.0, "mins": 60.0, "minute": 60.0, "minutes": 60.0, "分钟": 60.0, "分鐘": 60.0, "分": 60.0, "분": 60.0,
-    "minuten": 60.0, "minuto": 60.0, "minutos": 60.0, "минут": 60.0, "минуты": 60.0, "минуту": 60.0, "мин": 60.0,
-    "s": 1.0, "sec": 1.0, "secs": 1.0, "second": 1.0, "seconds": 1.0, "秒": 1.0, "秒钟": 1.0, "秒間": 1.0, "초": 1.0,
-    "sekunde": 1.0, "sekunden": 1.0, "seconde": 1.0, "secondes": 1.0, "segundo": 1.0, "segundos": 1.0,
-    "secondo": 1.0, "secondi": 1.0, "секунд": 1.0, "секунды": 1.0, "секунду": 1.0, "сек": 1.0, "с": 1.0,
-}  # fmt: skip
+    "ms": 0.001,
+    "millisecond": 0.001,
+    "milliseconds": 0.001,
+    "毫秒": 0.001,
+    "ミリ秒": 0.001,
+    "밀리초": 0.001,
+    "мс": 0.001,
+    "d": 86_400.0,
+    "day": 86_400.0,
+    "days": 86_400.0,
+    "天": 86_400.0,
+    "日": 86_400.0,
+    "h": 3600.0,
+    "hr": 3600.0,
+    "hrs": 3600.0,
+    "hour": 3600.0,
+    "hours": 3600.0,
+    "小时": 3600.0,
+    "小時": 3600.0,
+    "時間": 3600.0,
+    "시간": 3600.0,
+    "m": 60.0,
+    "min": 60.0,
+    "mins": 60.0,
+    "minute": 60.0,
+    "minutes": 60.0,
+    "分钟": 60.0,
+    "分鐘": 60.0,
+    "分": 60.0,
+    "분": 60.0,
+    "minuten": 60.0,
+    "minuto": 60.0,
+    "minutos": 60.0,
+    "минут": 60.0,
+    "минуты": 60.0,
+    "минуту": 60.0,
+    "мин": 60.0,
+    "s": 1.0,
+    "sec": 1.0,
+    "secs": 1.0,
+    "second": 1.0,
+    "seconds": 1.0,
+    "秒": 1.0,
+    "秒钟": 1.0,
+    "秒間": 1.0,
+    "초": 1.0,
+    "sekunde": 1.0,
+    "sekunden": 1.0,
+    "seconde": 1.0,
+    "secondes": 1.0,
+    "segundo": 1.0,
+    "segundos": 1.0,
+    "secondo": 1.0,
+    "secondi": 1.0,
+    "секунд": 1.0,
+    "секунды": 1.0,
+    "секунду": 1.0,
+    "сек": 1.0,
+    "с": 1.0,
+}
 _NAMES = "|".join(sorted(map(re.escape, _UNITS), key=len, reverse=True))
 _AMOUNT = rf"\d{{1,9}}(?:[.,]\d{{1,9}})?\s?(?:{_NAMES})(?![a-zа-я])"
 _DURATION = re.compile(rf"(\d{{1,9}}(?:[.,]\d{{1,9}})?)\s?({_NAMES})(?![a-zа-я])")
-_COMPACT = re.compile(r"(?:(\d+(?:\.\d+)?)d)?(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?$")
-_SPAN = rf"(?P<span>{_AMOUNT}(?:(?:\s|,| and )*{_AMOUNT})*|(?:\d{{1,9}}h)?(?:\d{{1,9}}m)?\d{{1,9}}(?:\.\d{{1,9}})?s\b|\d{{1,9}}h\d{{1,9}}m\b)"
-_SAID = re.compile(
-    r"(?:try(?:ing)? (?:it )?again|retry(?:ing)?|re-?try|wait(?:ing)?|back ?off|resets?|available|resume|come back|in about|remaining|"
-    r"重试|重試|等待|请在|请于|再试|お待ち|再試行|재시도|다시 시도|기다|warten|versuchen|reessay\w*|patient\w*|attend\w*|intent\w*|esper\w*|reintent\w*|"
-    r"tent\w*|aguard\w*|повтор\w*|подожд\w*|через|riprov\w*|attend\w*|tekrar|spróbuj)"
-    rf"[^\d]{{0,40}}{_SPAN}"
-    rf"|(?<![\d.,]){_SPAN.replace('?P<span>', '?P<lead>')}\s?(?:后|後|以后|후|뒤|later|before (?:re)?try|then (?:re)?try|until)"
+_COMPACT = re.compile(
+    r"(?:(\d+(?:\.\d+)?)d)?(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?$"
 )
-_BARE = re.compile(r"retry[ _-]?after(?:[ _-]?(?P<unit>ms|seconds?|secs?))?'?\s?[:=]?\s?'?(?P<value>\d{1,9}(?:\.\d+)?)(?![\d\w.:-])")
+_SPAN = (
+    rf"{_AMOUNT}(?:(?:\s|,| and )*{_AMOUNT})*|(?:\d{{1,9}}h)?(?:\d{{1,9}}m)?\d{{1,9}}(?:\.\d{{1,9}})?s\b"
+    r"|\d{1,9}h\d{1,9}m\b"
+)
+_BARE = re.compile(
+    r"retry[ _-]?after(?:[ _-]?(?P<unit>ms|seconds?|secs?))?'?\s?[:=]?\s?'?(?P<value>\d{1,9}(?:\.\d+)?)"
+    r"(?![\d\w.:-])"
+)
 _FIELDS = (
-    ("retry_after_ms", 0.001), ("retryafterms", 0.001), ("retry-after-ms", 0.001), ("retry_after_seconds", 1.0),
-    ("retry_after", 1.0), ("retryafter", 1.0), ("retry-after", 1.0), ("retryafterseconds", 1.0), ("estimated_time", 1.0), ("retry_in", 1.0), ("wait_seconds", 1.0),
-)  # fmt: skip
+    ("retry_after_ms", 0.001),
+    ("retryafterms", 0.001),
+    ("retry-after-ms", 0.001),
+    ("retry_after_seconds", 1.0),
+    ("retry_after", 1.0),
+    ("retryafter", 1.0),
+    ("retry-after", 1.0),
+    ("retryafterseconds", 1.0),
+    ("estimated_time", 1.0),
+    ("retry_in", 1.0),
+    ("wait_seconds", 1.0),
+)
 
 
 def duration(text: str) -> float | None:
@@ -52,7 +116,11 @@ def duration(text: str) -> float | None:
     text = text.strip().casefold()[:80]
     compact = _COMPACT.match(text)
     if compact and any(compact.groups()):
-        return sum(float(part) * size for part, size in zip(compact.groups(), (86_400, 3600, 60, 1), strict=True) if part)
+        return sum(
+            float(part) * size
+            for part, size in zip(compact.groups(), (86_400, 3600, 60, 1), strict=True)
+            if part
+        )
     parts = _DURATION.findall(text)
     if not parts:
         return None
@@ -123,8 +191,16 @@ def _moment(text: str) -> float | None:
 
 def _reset(headers: Mapping[str, str]) -> float | None:
     """The reset of what is used up; of all of them if none says that it is."""
-    resets = {name: wait for name, text in headers.items() if "ratelimit-reset" in name and (wait := _span(text)) is not None}
-    spent = [wait for name, wait in resets.items() if headers.get(name.replace("reset", "remaining"), "").strip() in ("0", "0.0")]
+    resets = {
+        name: wait
+        for name, text in headers.items()
+        if "ratelimit-reset" in name and (wait := _span(text)) is not None
+    }
+    spent = [
+        wait
+        for name, wait in resets.items()
+        if headers.get(name.replace("reset", "remaining"), "").strip() in ("0", "0.0")
+    ]
     return max(spent or resets.values(), default=None)
 
 
@@ -138,7 +214,18 @@ def _span(text: str) -> float | None:
     return _sane(max(0.0, value - time.time()) if value > 1e9 else value)
 
 
-def stated_wait(text: str, fields: Mapping[str, float], codes: Mapping[str, str] | None = None) -> float | None:
+@cache
+def _said() -> re.Pattern[str]:
+    """A span of time after a word that asks to wait, or before one that says when."""
+    return re.compile(
+        rf"(?:{terms('wait before')})[^\d]{{0,40}}(?P<span>{_SPAN})"
+        rf"|(?<![\d.,])(?P<lead>{_SPAN})\s?(?:{terms('wait after')})"
+    )
+
+
+def stated_wait(
+    text: str, fields: Mapping[str, float], codes: Mapping[str, str] | None = None
+) -> float | None:
     """What the reply itself asks for, in fields (``estimated_time``) or words ("try again in 176ms").
 
     >>> stated_wait("please try again in 1m30s.", {}), stated_wait("retry after 2 seconds", {})
@@ -150,7 +237,7 @@ def stated_wait(text: str, fields: Mapping[str, float], codes: Mapping[str, str]
     for name, value in (codes or {}).items():
         if "retry" in name and (wait := duration(value)) is not None:
             return _sane(wait)
-    found = _SAID.search(text)
+    found = _said().search(text)
     if found:
         return _sane(duration(found["span"] or found["lead"]))
     bare = _BARE.search(text)

@@ -51,6 +51,17 @@ CREATE TABLE IF NOT EXISTS accepted (
   host TEXT NOT NULL, model TEXT NOT NULL, unit TEXT NOT NULL, value INTEGER NOT NULL, at REAL NOT NULL,
   PRIMARY KEY (host, model, unit));
 """
+_LARGER_ACCEPTED = "SELECT 1 FROM accepted WHERE host = ? AND model = ? AND unit = ? AND value > ?"
+_TIGHTEN = """
+INSERT INTO learned VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (host, model, unit) DO UPDATE SET
+  value = excluded.value, at = excluded.at, kind = excluded.kind, stated = excluded.stated,
+  actual = excluded.actual, excess = excluded.excess, status = excluded.status
+WHERE excluded.value < learned.value
+"""
+_ACCEPT = """
+INSERT INTO accepted VALUES (?, ?, ?, ?, ?) ON CONFLICT (host, model, unit) DO UPDATE SET
+  value = excluded.value, at = excluded.at WHERE excluded.value > accepted.value
+"""
 
 
 def default_limit() -> Limit:
@@ -119,7 +130,9 @@ class LearnedLimits:
 
     def limit(self, host: str, model: str) -> Limit:
         """Everything learned of one model at one host."""
-        rows = self._knowledge.read("SELECT unit, value FROM learned WHERE host = ? AND model = ?", (host, model))
+        rows = self._knowledge.read(
+            "SELECT unit, value FROM learned WHERE host = ? AND model = ?", (host, model)
+        )
         return Limit(**{unit: value for unit, value in rows if unit in _FIELDS})
 
     def learn(self, host: str, model: str, fault: Fault) -> bool:
@@ -140,24 +153,16 @@ class LearnedLimits:
 
     def tighten(self, host: str, model: str, limit: Limit, fault: Fault) -> bool:
         """Keep each figure of ``limit`` that is plausible and smaller than what is known."""
-        now = time.time()
+        origin = (time.time(), fault.kind, fault.limit, fault.actual, fault.excess, fault.status)
         tightened = False
         with self._knowledge.write() as database:
             for unit in _FIELDS:
                 value = getattr(limit, unit)
                 if value is None or not _plausible(unit, value):
                     continue
-                larger = "SELECT 1 FROM accepted WHERE host = ? AND model = ? AND unit = ? AND value > ?"
-                if database.execute(larger, (host, model, unit, value)).fetchone():
+                if database.execute(_LARGER_ACCEPTED, (host, model, unit, value)).fetchone():
                     continue  # more than this has gone through: it is not the limit
-                origin = (fault.kind, fault.limit, fault.actual, fault.excess, fault.status)
-                changed = database.execute(
-                    "INSERT INTO learned VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (host, model, unit) DO UPDATE SET "
-                    "value = excluded.value, at = excluded.at, kind = excluded.kind, stated = excluded.stated, "
-                    "actual = excluded.actual, excess = excluded.excess, status = excluded.status "
-                    "WHERE excluded.value < learned.value",
-                    (host, model, unit, int(value), now, *origin),
-                )
+                changed = database.execute(_TIGHTEN, (host, model, unit, int(value), *origin))
                 tightened = tightened or changed.rowcount > 0
         return tightened
 
@@ -168,11 +173,7 @@ class LearnedLimits:
             for unit in _FIELDS:
                 value = getattr(sizes, unit)
                 if value:
-                    database.execute(
-                        "INSERT INTO accepted VALUES (?, ?, ?, ?, ?) ON CONFLICT (host, model, unit) DO UPDATE SET "
-                        "value = excluded.value, at = excluded.at WHERE excluded.value > accepted.value",
-                        (host, model, unit, int(value), now),
-                    )
+                    database.execute(_ACCEPT, (host, model, unit, int(value), now))
 
     def entries(self, host: str | None = None, model: str | None = None) -> list[Learned]:
         """What has been learned, in order of host, model and unit."""

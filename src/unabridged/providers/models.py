@@ -26,19 +26,51 @@ _COMPAT_TOKENS = {
     "gemini-embedding-001": 2048,
 }
 _PROVIDERS = {
-    "azure": "azure-openai", "azure-openai": "azure-openai", "azure_openai": "azure-openai", "azureopenai": "azure-openai",
-    "gemini": "google-gemini", "google": "google-gemini", "google-gemini": "google-gemini", "google_genai": "google-gemini",
-    "vertex": "google-vertex", "vertex_ai": "google-vertex", "vertexai": "google-vertex", "google-vertex": "google-vertex",
-    "nim": "nvidia-nim", "nvidia": "nvidia-nim", "nvidia_nim": "nvidia-nim", "nvidia-nim": "nvidia-nim",
-    "aws": "bedrock", "amazon": "bedrock", "bedrock": "bedrock", "voyageai": "voyage", "jinaai": "jina", "jina-ai": "jina",
-    "mistralai": "mistral", "zai": "zhipu", "zhipuai": "zhipu", "bigmodel": "zhipu", "ark": "volcengine", "doubao": "volcengine",
-    "qwen": "dashscope", "aliyun": "dashscope", "tongyi": "dashscope", "together_ai": "together", "togetherai": "together",
-    "fireworks_ai": "fireworks", "workers-ai": "cloudflare", "github": "github-models", "ibm": "watsonx", "cohereai": "cohere",
-}  # fmt: skip
-_REGION = re.compile(r"^(?:us|eu|apac|ap|global|us-gov|jp|au|ca|sa|me|af)\.(?=amazon\.|cohere\.|twelvelabs\.)")
+    "azure": "azure-openai",
+    "azure-openai": "azure-openai",
+    "azure_openai": "azure-openai",
+    "azureopenai": "azure-openai",
+    "gemini": "google-gemini",
+    "google": "google-gemini",
+    "google-gemini": "google-gemini",
+    "google_genai": "google-gemini",
+    "vertex": "google-vertex",
+    "vertex_ai": "google-vertex",
+    "vertexai": "google-vertex",
+    "google-vertex": "google-vertex",
+    "nim": "nvidia-nim",
+    "nvidia": "nvidia-nim",
+    "nvidia_nim": "nvidia-nim",
+    "nvidia-nim": "nvidia-nim",
+    "aws": "bedrock",
+    "amazon": "bedrock",
+    "bedrock": "bedrock",
+    "voyageai": "voyage",
+    "jinaai": "jina",
+    "jina-ai": "jina",
+    "mistralai": "mistral",
+    "zai": "zhipu",
+    "zhipuai": "zhipu",
+    "bigmodel": "zhipu",
+    "ark": "volcengine",
+    "doubao": "volcengine",
+    "qwen": "dashscope",
+    "aliyun": "dashscope",
+    "tongyi": "dashscope",
+    "together_ai": "together",
+    "togetherai": "together",
+    "fireworks_ai": "fireworks",
+    "workers-ai": "cloudflare",
+    "github": "github-models",
+    "ibm": "watsonx",
+    "cohereai": "cohere",
+}
+_REGION = re.compile(
+    r"^(?:us|eu|apac|ap|global|us-gov|jp|au|ca|sa|me|af)\.(?=amazon\.|cohere\.|twelvelabs\.)"
+)
 _TAIL = re.compile(
-    r"(?:[-_.:@](?:gguf|onnx|mlx|safetensors|latest|preview|default|exp|openvino|(?:i?q\d(?:_[a-z0-9]+)*)|f16|fp16|f32|fp32|bf16|int8|int4|"
-    r"uint8|q8|q4|[248]bit|awq|gptq|qat|dwq|ct2|\d{1,3}|v\d:\d))+$"
+    r"(?:[-_.:@](?:gguf|onnx|mlx|safetensors|latest|preview|default|exp|openvino|(?:i?q\d(?:_[a-z0-9]+)*)|f16|fp16"
+    r"|f32|fp32|bf16|int8|int4|uint8|q8|q4|[248]bit|awq|gptq|qat|dwq|ct2|\d{1,3}|v\d:\d))+$"
 )
 _STUDIO = "text-embedding-"  # LM Studio's prefix for every model it serves
 
@@ -96,12 +128,11 @@ def known_model(name: str | None, provider: str | None = None, *, compat: bool =
     if not isinstance(name, str) or not name.strip():
         return None
     table = _by_spelling()
-    for spelling in _spellings(name):
-        rows = table.get(spelling)
-        if rows:
-            info = _choose(rows, provider or _provider_in(name))
-            return _as_documented(info) if compat else info
-    return None
+    found = [table[spelling] for spelling in _spellings(name) if spelling in table]
+    if not found:
+        return None
+    info = _choose(found, provider or _provider_in(name))
+    return _as_documented(info) if compat else info
 
 
 def all_models() -> tuple[ModelInfo, ...]:
@@ -123,8 +154,8 @@ def nearest_model(name: str) -> str | None:
 def unknown_model(name: object, limit: Limit) -> str:
     """One line for a model that is not in the table: what holds, and what may have been meant (case 8).
 
-    >>> unknown_model("constructor", Limit(input_tokens=8192))
-    "the model 'constructor' is not in the table: 8192 tokens a text are assumed until the server says otherwise"
+    >>> unknown_model("x1", Limit(input_tokens=8192))
+    "the model 'x1' is not in the table: 8192 tokens a text are assumed until the server says otherwise"
     """
     near = nearest_model(name) if isinstance(name, str) else None
     shown = repr(str(name)[:80]) if str(name).strip() else "without a name"
@@ -190,22 +221,27 @@ def _spellings(name: str) -> list[str]:
         bare_tag = _TAIL.sub("", f":{tag}").lstrip(":") if colon else ""
         joined = f"{base}-{bare_tag}" if bare_tag else base
         found += [form, joined, _TAIL.sub("", joined), _TAIL.sub("", base)]
+    found.append(_TAIL.sub("", full.replace("/", "-")))
     found += [form.removeprefix(_STUDIO) for form in found if form.startswith(_STUDIO)]
     return list(dict.fromkeys(_fold(form) for form in found if form))
 
 
 def _provider_in(name: str) -> str | None:
-    """``azure/text-embedding-3-large`` names its provider."""
-    head, slash, _ = name.casefold().partition("/")
-    return head if slash and (head in _PROVIDERS or any(head == info.provider for info, _ in _rows())) else None
+    """``azure/text-embedding-3-large`` names its provider, and a tag as in ``bge-m3:567m`` is Ollama's."""
+    head, slash, _ = name.casefold().strip().partition("/")
+    if slash and (head in _PROVIDERS or any(head == info.provider for info, _ in _rows())):
+        return head
+    return "ollama" if ":" in name and "::" not in name else None
 
 
-def _choose(rows: tuple[ModelInfo, ...], provider: str | None) -> ModelInfo:
+def _choose(found: list[tuple[ModelInfo, ...]], provider: str | None) -> ModelInfo:
+    """The provider's own row under the most telling spelling; else the smallest under that spelling."""
     wanted = (provider or "").casefold().strip()
     wanted = _PROVIDERS.get(wanted, wanted)
-    own = [info for info in rows if info.provider == wanted]
-    if own:
-        return own[0]
+    own = next((info for rows in found for info in rows if info.provider == wanted), None)
+    if own is not None:
+        return own
+    rows = found[0]
     smallest = min(rows, key=lambda info: info.limit.input_tokens or float("inf"))
     limit = smallest.limit
     for info in rows:
@@ -218,5 +254,8 @@ def _as_documented(info: ModelInfo) -> ModelInfo:
     if tokens is None or tokens == info.limit.input_tokens:
         return info
     return replace(
-        info, limit=replace(info.limit, input_tokens=tokens), source="memory-lancedb-pro", note="compat: as documented there"
+        info,
+        limit=replace(info.limit, input_tokens=tokens),
+        source="memory-lancedb-pro",
+        note="compat: as documented there",
     )
