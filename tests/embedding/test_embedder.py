@@ -785,3 +785,38 @@ async def test_context_managers_close(tmp_path) -> None:
         assert made.dimensions == 256
         assert made.model == "bag-of-words"
         assert made.cache is not None
+
+
+# -- learned limits and drift ---------------------------------------------------------------------
+
+
+def test_limits_learned_in_one_process_hold_in_the_next(tmp_path) -> None:
+    server = Server(announced=False)
+    with embedder(server, cache=tmp_path) as one:
+        one.embed(prose(3000))
+    refused = len(server.refused)
+    with embedder(server, cache=tmp_path) as other:
+        assert other.limit.input_tokens == 512
+        assert other.embed_detailed(prose(3000, seed=5))[0].status == "chunked"
+    assert len(server.refused) == refused
+
+
+def test_L15_a_model_that_has_changed_is_refused_until_confirmed(tmp_path) -> None:
+    with embedder(Server(), cache=tmp_path, on_drift="error") as one:
+        one.embed("text")
+        one.embed("more")
+        assert one.check_drift() == pytest.approx(0, abs=1e-6)
+
+    class Moved(Server):
+        def _answer(self, request):
+            reply = super()._answer(request)
+            return type(reply)(reply.vectors[:, ::-1].copy())
+
+    moved = Moved()
+    with embedder(moved, cache=tmp_path, on_drift="error") as changed:
+        with pytest.raises(ModelMismatch, match="bag-of-words at process answers otherwise than before"):
+            changed.embed("other text")
+        with pytest.raises(ModelMismatch):
+            asyncio.run(changed.aembed("other text"))
+        changed.check_drift(confirm=True)
+        assert changed.embed("other text").shape == (256,)

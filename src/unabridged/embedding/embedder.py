@@ -10,10 +10,19 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
+from unabridged.embedding.drift import DriftGuard
 from unabridged.embedding.engine import Engine, Flow
 from unabridged.embedding.failures import raise_failures
 from unabridged.embedding.fingerprint import document_fingerprint, vector_fingerprint
-from unabridged.embedding.inputs import cache_of, checked_texts, declared_limit, one_of, positive, providers
+from unabridged.embedding.inputs import (
+    cache_of,
+    checked_texts,
+    declared_limit,
+    knowledge_path,
+    one_of,
+    positive,
+    providers,
+)
 from unabridged.embedding.lanes import Lanes
 from unabridged.embedding.limits import LimitsInForce
 from unabridged.embedding.plan import Chunking, Cutting
@@ -22,6 +31,7 @@ from unabridged.embedding.results import EmbedResult, Progress, TextResult
 from unabridged.embedding.run import Run
 from unabridged.embedding.settings import Settings
 from unabridged.errors import EmptyText, UnknownScript, UnknownTokens
+from unabridged.providers.limits import LearnedLimits
 from unabridged.types import Limit, Usage
 
 if TYPE_CHECKING:
@@ -50,6 +60,8 @@ class Embedder:
     ``cache`` is a folder, a :class:`VectorCache`, ``True`` for the user's own, or ``False``.
     ``timeout`` is in seconds, for a whole call. ``empty`` and ``on_error`` say what a bad text does: by
     default it raises, when all others are done, with the finished part as ``error.result``.
+    ``on_drift="error"`` compares a few fixed texts with how the model embedded them before, once, and
+    refuses to go on with a model that has changed. What a provider refuses is learned, beside the cache.
 
     >>> embedder = Embedder("hashing", cache=False)
     >>> embedder.embed("a text of any length").shape, embedder.embed(["two", "texts"]).shape
@@ -69,6 +81,7 @@ class Embedder:
         on_error: Literal["raise", "report"] = "raise",
         on_overflow: Literal["chunk", "truncate", "error"] = "chunk",
         on_unknown: Literal["warn", "error", "ignore"] = "warn",
+        on_drift: Literal["ignore", "error"] = "ignore",
         timeout: float | None = None,
         limit: Limit | None = None,
         tokenizer: object = None,
@@ -79,6 +92,7 @@ class Embedder:
         one_of("on_error", on_error, ("raise", "report"))
         one_of("on_overflow", on_overflow, ("chunk", "truncate", "error"))
         one_of("on_unknown", on_unknown, ("warn", "error", "ignore"))
+        one_of("on_drift", on_drift, ("ignore", "error"))
         positive("dimensions", dimensions)
         positive("timeout", timeout)
         self._lanes = Lanes(providers(provider), concurrency)
@@ -91,15 +105,22 @@ class Embedder:
         self._width = dimensions
         self._known_prints: dict[Role, tuple[str, str]] = {}
         given = chunking if isinstance(chunking, Chunking) else Chunking()
+        kept = cache_of(cache)
+        path = knowledge_path(kept)
+        learned = None if kept is None else LearnedLimits(path).for_model(self.provider.host, self.model)
         self._settings = Settings(
             chunking=given,
             cuts=chunking is not False and on_overflow != "error",
             truncates=on_overflow == "truncate",
-            limits=LimitsInForce(declared_limit(self.provider, limit)),
+            limits=LimitsInForce(declared_limit(self.provider, limit), learned),
             tokenizer=tokenizer if tokenizer is not None else self.provider.tokenizer,
-            cache=cache_of(cache),
+            cache=kept,
             pooling="mean" if given.compat and pooling == "weighted" else check_pooling(pooling),
             budget=max_requests_per_text,
+        )
+        self._check_drift = on_drift == "error"
+        self._guard = DriftGuard(
+            self.provider, dimensions=dimensions, fingerprint=self._prints("document")[0], path=path
         )
 
     # -- what users call ---------------------------------------------------------------------------
@@ -141,6 +162,8 @@ class Embedder:
         """
         started = time.monotonic()
         deadline = self._deadline(timeout, started)
+        if self._check_drift and not self._guard.checked:
+            self._guard.check()
         run = self._run(texts, role, chunk_vectors=chunk_vectors, progress=progress)
         try:
             run.prepare()
@@ -166,6 +189,8 @@ class Embedder:
         """As :meth:`embed_detailed`, for async callers: tasks, never a blocked event loop."""
         started = time.monotonic()
         deadline = self._deadline(timeout, started)
+        if self._check_drift and not self._guard.checked:
+            await self._guard.acheck()
         run = self._run(texts, role, chunk_vectors=chunk_vectors, progress=progress)
 
         async def keep() -> None:
@@ -211,6 +236,13 @@ class Embedder:
     def cache(self) -> VectorCache | None:
         """Where vectors are kept."""
         return self._settings.cache
+
+    def check_drift(self, *, confirm: bool = False) -> float:
+        """How far the model's answers to a few fixed texts have moved since they were remembered.
+
+        One short request. Raises :class:`ModelMismatch` if they have; ``confirm`` takes them as they are.
+        """
+        return self._guard.check(confirm=confirm)
 
     def fits(self, texts: Sequence[str]) -> bool:
         """Whether these texts would go to the provider as they are, in one request.

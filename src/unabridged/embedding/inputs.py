@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from unabridged.embedding.cache import VectorCache
+from unabridged.embedding.cache import VectorCache, default_cache_folder
 from unabridged.errors import ConfigError, InputError
 from unabridged.providers.limits import default_limit, known_model
 from unabridged.providers.registry import open_provider
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from unabridged.types import Limit, Provider
 
-__all__ = ["cache_of", "checked_texts", "declared_limit", "one_of", "positive", "providers"]
+__all__ = ["cache_of", "checked_texts", "declared_limit", "knowledge_path", "one_of", "positive", "providers"]
 
 
 def providers(given: Provider | str | Sequence[Provider | str] | None) -> list[Provider]:
@@ -46,6 +46,11 @@ def cache_of(given: bool | str | Path | VectorCache) -> VectorCache | None:  # n
     if given is False:
         return None
     return VectorCache(None if given is True else given)
+
+
+def knowledge_path(cache: VectorCache | None) -> Path | None:
+    """Where what is learned of hosts is kept: beside the cache; ``None`` is the default place."""
+    return None if cache is None or cache.folder == default_cache_folder() else cache.folder
 
 
 def checked_texts(texts: str | Iterable[str]) -> list[str]:

@@ -21,7 +21,8 @@ __all__ = ["Outcome", "Pace", "outcome_of"]
 Outcome = Literal["ok", "limited", "slow", "other"]
 
 _WINDOW_SECONDS = 5.0  # over which the admitted rate is measured
-_GROWTH = 0.05  # a second: how fast the rate probes upwards
+_GROWTH = 0.05  # a second: how fast the rate probes upwards, once it is known
+_QUIET_SECONDS, _FASTER, _FASTEST = 3.0, 1.5, 0.7  # without refusals it probes faster, up to so fast
 _BACK_OFF = 0.93  # of the rate, after a refusal
 _ABOVE_MEASURED = 1.1  # what was admitted lags behind what would be
 _NOTHING_ADMITTED = 4  # refusals in a row: nothing is admitted at all
@@ -57,6 +58,7 @@ class Pace:
         self._hold = self._held = self._since = 0.0
         self._lowered = -1e9
         self._refused_since_ok = 0
+        self._searching = False
         self._admitted: deque[float] = deque()
         self._grown = 0.0
         self._tickets = itertools.count()
@@ -115,7 +117,9 @@ class Pace:
         self._forget(now)
         self._window = min(self._window + 1.0 / max(self._window, 1.0), float(self.concurrency))
         if self._rate is not None:
-            self._rate *= 1.0 + _GROWTH * min(max(now - self._grown, 0.0), 1.0)
+            quiet = max(now - self._lowered - _QUIET_SECONDS, 0.0)
+            growth = _FASTEST if self._searching else min(_GROWTH * _FASTER**quiet, _FASTEST)
+            self._rate *= 1.0 + growth * min(max(now - self._grown, 0.0), 1.0)
             self._grown = now
 
     def _limited(self, now: float, retry_after: float | None) -> None:
@@ -135,6 +139,7 @@ class Pace:
     def _slower(self, now: float) -> float:
         """The first refusal starts the measuring; a later one says how much too far the probe went."""
         measured = self._measured(now)
+        self._searching = self._rate is None
         if self._rate is None:
             self._since = now  # what a burst allowance let through before says nothing about the rate
             self._admitted.clear()

@@ -27,9 +27,10 @@ _PATIENCE = 10.0  # seconds to wait for another writer: a write takes a few mill
 
 
 def default_knowledge_file() -> Path:
-    """Beside the vector cache; ``UNABRIDGED_KNOWLEDGE`` names another file."""
+    """Beside the vector cache (``UNABRIDGED_CACHE``), unless ``UNABRIDGED_KNOWLEDGE`` names a file."""
     named = os.environ.get("UNABRIDGED_KNOWLEDGE", "").strip()
-    return Path(named) if named else Path(user_cache_dir("unabridged")) / _FILE
+    moved = os.environ.get("UNABRIDGED_CACHE", "").strip()
+    return Path(named) if named else Path(moved or user_cache_dir("unabridged")) / _FILE
 
 
 def matching(host: str | None, model: str | None) -> tuple[str, tuple[str, ...]]:

@@ -70,7 +70,11 @@ async def acall(
     send: Callable[[], Awaitable[_T]], *, attempts: int = _ATTEMPTS, deadline: float | None = None
 ) -> _T:
     """As :func:`call`, for async callers."""
-    return await tenacity.AsyncRetrying(**_options(attempts, deadline))(send)
+
+    async def sending() -> _T:  # tenacity awaits what is declared async, and no other callable's answer
+        return await send()
+
+    return await tenacity.AsyncRetrying(**_options(attempts, deadline))(sending)
 
 
 def _options(attempts: int, deadline: float | None) -> dict[str, Any]:
