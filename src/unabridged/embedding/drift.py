@@ -52,8 +52,8 @@ class DriftGuard:
         drift = canaries.check(host, model, reply.vectors, self._print)
         if drift > TOLERANCE:
             raise ModelMismatch(
-                f"{model} at {host} answers otherwise than before (drift {drift:.3f}, at most {TOLERANCE}): new "
-                " vectors must not be mixed with stored ones; embed them again, "
+                f"{model} at {host} answers otherwise than before (drift {drift:.3f}, at most {TOLERANCE}): "
+                "new vectors must not be mixed with stored ones; embed them again, "
                 "or call check_drift(confirm=True) if the change is harmless"
             )
         self.checked = True

@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from unabridged.errors import BudgetExhausted
+from unabridged.types import Span
+
 if TYPE_CHECKING:
     from unabridged.embedding.cache import Entry
     from unabridged.embedding.lanes import Lane
     from unabridged.errors import ProviderError
-    from unabridged.types import Span, Vector
+    from unabridged.types import Vector
 
-__all__ = ["Call", "Document", "Group", "Piece"]
+__all__ = ["Call", "Document", "Group", "Piece", "exhausted", "probe"]
+
+_PROBE = "probe"
 
 
 @dataclass(slots=True, eq=False)
@@ -85,3 +90,18 @@ class Group:
     suspects: list[Piece]
     cleared: list[Piece]
     error: ProviderError
+
+
+def probe() -> Piece:
+    """A text that no model refuses: if this one is refused as well, it is not the texts."""
+    return Piece(Document(_PROBE, [0]), Span(0, len(_PROBE)), _PROBE, 1, b"", follows=True)
+
+
+def exhausted(document: Document, budget: int, limit: int | None) -> BudgetExhausted:
+    """The error that ends a text: the limit, the attempts, the sizes (promise 5)."""
+    sizes = ", ".join(map(str, document.sizes[:8])) + (" …" if len(document.sizes) > 8 else "")
+    known = "unknown" if limit is None else f"{limit} tokens"
+    return BudgetExhausted(
+        f"text {document.indices[0]}: {document.refusals} refusals, more than the budget of {budget}; "
+        f"limit in force: {known}; sizes tried: {sizes} tokens"
+    )

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from unabridged.embedding.batching import next_batch
 from unabridged.embedding.limits import next_guess
-from unabridged.embedding.pieces import Call, Document, Group, Piece
-from unabridged.errors import BudgetExhausted, ProviderError
+from unabridged.embedding.pieces import Call, Document, Group, Piece, exhausted, probe
+from unabridged.errors import ProviderError
 from unabridged.providers.retry import may_retry, pause
 from unabridged.types import Limit, Span
 
@@ -35,7 +35,6 @@ _ENDS_ALL = ("model_not_found", "invalid_dimensions", "output_budget", "wrong_sh
 _WAITING = ("rate_limit",)
 # So many texts refused one by one, and nothing accepted: is it the request, not the texts? A probe tells.
 _SUSPICIOUS = 2
-_PROBE = "probe"
 
 
 class Recut(Protocol):
@@ -345,7 +344,7 @@ class Work:
         document.refusals += 1
         document.sizes.append(piece.tokens)
         if document.refusals > self._budget:
-            self._end(piece, _exhausted(document, self._budget, self._limits.limit.input_tokens))
+            self._end(piece, exhausted(document, self._budget, self._limits.limit.input_tokens))
 
     # -- one bad text ------------------------------------------------------------------------------
 
@@ -371,7 +370,7 @@ class Work:
         if error.fault.kind not in ("bad_values", "empty_input"):
             self._refused_alone += 1
             if self._refused_alone == _SUSPICIOUS and not self._accepted:
-                self._tests.appendleft(Call([_probe()], probe=error))
+                self._tests.appendleft(Call([probe()], probe=error))
         if call.group is not None:
             self._waiting.extendleft(reversed([*call.rest, *call.group.cleared]))
 
@@ -401,17 +400,3 @@ class Work:
                 self._waiting.extendleft(reversed(self._offender(piece, group.error)))
             else:
                 self._tests.append(Call([piece]))
-
-
-def _probe() -> Piece:
-    """A text that no model refuses: if this one is refused as well, it is not the texts."""
-    return Piece(Document(_PROBE, [0]), Span(0, len(_PROBE)), _PROBE, 1, b"", follows=True)
-
-
-def _exhausted(document: Document, budget: int, limit: int | None) -> BudgetExhausted:
-    sizes = ", ".join(map(str, document.sizes[:8])) + (" …" if len(document.sizes) > 8 else "")
-    known = "unknown" if limit is None else f"{limit} tokens"
-    return BudgetExhausted(
-        f"text {document.indices[0]}: {document.refusals} refusals, more than the budget of {budget}; "
-        f"limit in force: {known}; sizes tried: {sizes} tokens"
-    )
