@@ -23,6 +23,7 @@ import httpcore
 
 from unabridged.errors import ConfigError, ProviderError, ProviderTimeout
 from unabridged.providers.address import Address, proxy_for
+from unabridged.providers.faults import classify, error_for
 from unabridged.providers.lines import AsyncLines, Lines, Outgoing, Raw
 from unabridged.providers.replies import bad_reply
 from unabridged.types import Fault
@@ -138,8 +139,6 @@ class HttpHost:
 
     def refuse(self, answer: Answer, problem: str) -> NoReturn:
         """Raise what an answer without the expected contents means: its own error, or ``bad_reply``."""
-        from unabridged.providers.faults import classify, error_for
-
         fault = classify(answer.status, answer.data, answer.headers, provider=self.provider)
         if fault.kind in {"unknown", "bad_reply"}:
             raise bad_reply(problem, provider=self.provider)
@@ -179,8 +178,6 @@ class HttpHost:
         return Answer(raw.status, headers, data)
 
     def _raise(self, status: int, headers: Mapping[str, str], text: bytes) -> NoReturn:
-        from unabridged.providers.faults import classify, error_for
-
         if 300 <= status < 400 and "location" in headers:
             message = f"{self.provider}: {self.host} redirects (status {status}); give the final base_url"
             raise ProviderError(message, Fault("bad_request", status=status), body=text)
