@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["Embedder"]
 
 _UNKNOWN_SHARE = 0.05  # SPEC L14
+_AT_ONCE = 8  # requests in flight, unless the provider knows better
 
 
 class Embedder:
@@ -58,6 +59,7 @@ class Embedder:
     ``on_overflow="truncate"`` keeps the beginning and says so. ``pooling`` is ``weighted`` (by the tokens
     that each chunk alone brings), ``mean``, ``max``, ``first``, or ``none`` (chunk vectors only).
     ``cache`` is a folder, a :class:`VectorCache`, ``True`` for the user's own, or ``False``.
+    ``concurrency`` is the most requests in flight (8; 1 for the embedded model, which uses every core).
     ``timeout`` is in seconds, for a whole call. ``empty`` and ``on_error`` say what a bad text does: by
     default it raises, when all others are done, with the finished part as ``error.result``.
     ``on_drift="error"`` compares a few fixed texts with how the model embedded them before, once, and
@@ -76,7 +78,7 @@ class Embedder:
         pooling: str = "weighted",
         cache: bool | str | Path | VectorCache = True,
         dimensions: int | None = None,
-        concurrency: int = 8,
+        concurrency: int | None = None,
         empty: Literal["error", "skip", "zero"] = "error",
         on_error: Literal["raise", "report"] = "raise",
         on_overflow: Literal["chunk", "truncate", "error"] = "chunk",
@@ -95,7 +97,15 @@ class Embedder:
         one_of("on_drift", on_drift, ("ignore", "error"))
         positive("dimensions", dimensions)
         positive("timeout", timeout)
-        self._lanes = Lanes(providers(provider), concurrency)
+        several = providers(provider)
+        at_once = (
+            concurrency
+            if concurrency is not None
+            else getattr(several[0], "concurrency", _AT_ONCE)
+            if several
+            else _AT_ONCE
+        )
+        self._lanes = Lanes(several, at_once)
         self.provider: Provider = self._lanes.first
         self._engine = Engine(self._lanes)
         self._asked_dimensions = dimensions

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from unabridged.embedding.flights import Landing
     from unabridged.embedding.results import TextResult
     from unabridged.embedding.settings import Settings
-    from unabridged.types import Limit
+    from unabridged.types import Chunk, Limit
 
 __all__ = ["Run"]
 
@@ -32,6 +32,8 @@ _log = logging.getLogger("unabridged")
 
 # In characters: no limit is so small that a shorter text has ever been cut.
 _MAY_BE_CUT = 128
+# Characters per token of the limit: no prose or code has tokens so long.
+_PLAINLY_OVER = 16
 
 
 class Run:
@@ -124,27 +126,32 @@ class Run:
             rows = document.entry.spans.tolist()
             document.pieces = [self._piece(document, Span(a, b), tokens) for a, b, tokens, _ in rows]
             return
-        tokens = document.tokens or settings.count(text)
-        if settings.cutting is None or not settings.cuts or not settings.over(text, tokens):
-            self._whole(document, tokens)
+        if settings.cutting is None or not settings.cuts:
+            self._whole(document, settings.count(text))
             return
-        document.tokens = tokens
-        _log.info(
-            "Document of %d tokens exceeds the limit (%s), chunking it",
-            tokens,
-            _limit_words(settings.limits.limit),
-        )
+        # A text that is plainly over is not counted before it is cut: the cut counts it.
+        plainly = len(text) > _PLAINLY_OVER * (settings.cutting.trigger_tokens or len(text))
+        tokens = 0 if plainly else document.tokens or settings.count(text)
+        chunks = self._chunks(text) if plainly or settings.over(text, tokens) else ()
+        if plainly:
+            tokens = sum(c.tokens - c.overlap_tokens for c in chunks)
+        if not chunks or not settings.over(text, tokens):
+            self._whole(document, tokens or settings.count(text))
+            return
+        limit = _limit_words(settings.limits.limit)
+        _log.info("Document of %d tokens exceeds the limit (%s), chunking it", tokens, limit)
+        _log.info("Document split into %d chunks", len(chunks))
+        document.tokens, document.truncated = tokens, settings.truncates
+        document.cut = len(chunks) > 1
+        kept = chunks[:1] if document.truncated else chunks
+        document.pieces = [self._piece(document, Span(c.start, c.end), c.tokens) for c in kept]
+
+    def _chunks(self, text: str) -> tuple[Chunk, ...]:
+        """The chunks of a text that is over; none if it cannot be cut (L8: the provider says so)."""
         try:
-            spans = settings.segment(text)
+            return to_chunks(text, self.settings.segment(text), self.settings.measure)
         except CapUnenforceable:
-            self._whole(document, tokens)  # L8: it goes as it is, and the provider's error comes back
-            return
-        if settings.truncates:
-            spans, document.truncated = spans[:1], True
-        _log.info("Document split into %d chunks", len(spans))
-        document.cut = len(spans) > 1 or document.truncated
-        chunks = to_chunks(text, spans, settings.measure)
-        document.pieces = [self._piece(document, Span(c.start, c.end), c.tokens) for c in chunks]
+            return ()
 
     def _piece(self, document: Document, span: Span, tokens: int) -> Piece:
         text = document.text[span.start : span.end]

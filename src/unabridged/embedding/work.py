@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Protocol
 from unabridged.embedding.batching import next_batch
 from unabridged.embedding.limits import next_guess
 from unabridged.embedding.pieces import Call, Document, Group, Piece, exhausted, probe
-from unabridged.errors import ProviderError
 from unabridged.providers.retry import may_retry, pause
 from unabridged.types import Limit, Span
 
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from unabridged.embedding.limits import LimitsInForce
+    from unabridged.errors import ProviderError
     from unabridged.types import Fault, Reply, Vector
 
 __all__ = ["Recut", "Work"]

@@ -67,6 +67,7 @@ class LocalProvider:
     host = "process"
     model = _MODEL
     dimensions = _WIDTH
+    concurrency = 1  # a run uses every core by itself; two at once only take twice the memory
 
     def __init__(
         self,
@@ -89,7 +90,10 @@ class LocalProvider:
             if find_spec(package) is None:
                 raise MissingExtra(extra, "local")
         self.tokenizer = WordPiece()
-        self.limit = Limit(input_tokens=max_tokens - WordPiece.specials)
+        # Requests of a few runs each: progress is seen, and a deadline is kept, between two of them.
+        self.limit = Limit(
+            input_tokens=max_tokens - WordPiece.specials, request_inputs=64, request_tokens=2 * batch_tokens
+        )
         self.settings: Mapping[str, str] = {"revision": _SHA256[:12], "pooling": "mean", "normalized": "true"}
         self._timeout = timeout
         self._batch_tokens = batch_tokens
