@@ -275,7 +275,7 @@ class Embedder:
             fields = {
                 "pooling": settings.pool_as,
                 "cutting": plan.settings() if plan is not None and settings.cuts else None,
-                "tokenizer": getattr(settings.measure, "name", type(settings.measure).__name__),
+                "tokenizer": settings.tokenizer_name,
             }
             self._known_prints[role] = raw, document_fingerprint(raw, fields)
         return self._known_prints[role]

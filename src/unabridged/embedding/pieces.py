@@ -82,6 +82,11 @@ class Call:
     ticket: int | None = None
     tried: frozenset[int] = frozenset()
 
+    @property
+    def held(self) -> list[Piece]:
+        """What waits for the outcome of this test."""
+        return [] if self.group is None else [*self.group.suspects, *self.group.cleared]
+
 
 @dataclass(slots=True, eq=False)
 class Group:

@@ -41,7 +41,9 @@ class Settings:
         self.cuts = cuts
         self.truncates = truncates
         self.limits = limits
-        self.measure: Measure = as_tokenizer(tokenizer)
+        # A tokenizer of a library under it gives offsets, so the text is encoded once, not piece by piece.
+        self.measure: Measure = as_tokenizer(getattr(tokenizer, "raw", tokenizer))
+        self.tokenizer_name = str(getattr(tokenizer, "name", getattr(self.measure, "name", "custom")))
         self.cache = cache
         self.flights = Flights()
         self.pooling = pooling

@@ -200,7 +200,7 @@ class Work:
         """Nothing more is sent: every text that is not finished fails with this error."""
         self.error = error
         calls = [call for _, _, call in self._later] + list(self._tests)
-        unfinished = [p for call in calls for p in (*call.pieces, *call.rest, *self._held(call))]
+        unfinished = [p for call in calls for p in (*call.pieces, *call.rest, *call.held)]
         for piece in (*self._waiting, *unfinished):
             self._end(piece, error)
         self._waiting.clear()
@@ -208,7 +208,7 @@ class Work:
         self._later.clear()
 
     def _stop_with(self, call: Call, error: Exception) -> None:
-        for piece in (*call.pieces, *call.rest, *self._held(call)):
+        for piece in (*call.pieces, *call.rest, *call.held):
             self._end(piece, error)
         self.stop(error)
 
@@ -216,10 +216,6 @@ class Work:
         """A call whose answer nobody waits for any more (the deadline has passed)."""
         self._in_flight -= 1
         self._stop_with(call, error)
-
-    @staticmethod
-    def _held(call: Call) -> list[Piece]:
-        return [] if call.group is None else [*call.group.suspects, *call.group.cleared]
 
     def _settle(self, piece: Piece, vector: Vector, unknown: float | None) -> None:
         for one in (piece, *piece.twins):
