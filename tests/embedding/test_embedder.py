@@ -328,7 +328,7 @@ def test_case_16_requests_are_packed_under_the_cap_before_sending() -> None:
     assert not server.refused
     assert {text.status for text in result} == {"ok"}
     assert all(sum(map(server.tokenizer.count, r.texts)) <= 30_000 for r in server.requests)
-    assert len(server.requests) <= 4
+    assert len(server.requests) <= 8
 
 
 @pytest.mark.parametrize("numbers", [True, False])

@@ -30,14 +30,17 @@ class Sized(Protocol):
 _T = TypeVar("_T", bound=Sized)
 
 
-def next_batch(waiting: deque[_T], limit: Limit, *, scale: float = 1.0) -> list[_T]:
+def next_batch(waiting: deque[_T], limit: Limit, *, scale: float = 1.0, share: int | None = None) -> list[_T]:
     """Take pieces from the left of ``waiting`` as long as one request may hold them.
 
-    ``scale`` turns our token counts into the provider's. At least one piece is taken: what is too large
+    ``scale`` turns our token counts into the provider's; ``share`` is how many tokens, as counted here, are
+    enough for one request, so that others can go beside it. At least one piece is taken: what is too large
     alone is refused by the provider, and handled there.
     """
     inputs = min(limit.request_inputs or _DEFAULT_INPUTS, _MOST_INPUTS)
     tokens_left = float("inf") if limit.request_tokens is None else limit.request_tokens / scale
+    if share is not None:
+        tokens_left = min(tokens_left, share)
     bytes_left = float("inf") if limit.request_bytes is None else float(limit.request_bytes)
     batch: list[_T] = []
     while waiting and len(batch) < inputs:

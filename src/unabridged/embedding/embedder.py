@@ -127,6 +127,7 @@ class Embedder:
             cache=kept,
             pooling="mean" if given.compat and pooling == "weighted" else check_pooling(pooling),
             budget=max_requests_per_text,
+            spread=at_once,
         )
         self._check_drift = on_drift == "error"
         self._guard = DriftGuard(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from unabridged.embedding.cache import Entry
     from unabridged.embedding.lanes import Lane
     from unabridged.errors import ProviderError
-    from unabridged.types import Vector
+    from unabridged.types import Limit, Vector
 
 __all__ = ["Call", "Document", "Group", "Piece", "exhausted", "probe"]
 
@@ -64,6 +64,17 @@ class Piece:
         """Whether a document that has not failed still needs its vector."""
         mine = not self.dropped and self.document.error is None
         return self.vector is None and (mine or any(p.document.error is None for p in self.twins))
+
+    def over(self, limit: Limit, scale: float) -> bool:
+        """Whether it is larger than a limit takes; ``scale`` turns our tokens into the provider's."""
+        return (
+            (limit.input_tokens is not None and self.tokens * scale > limit.input_tokens)
+            or (limit.input_chars is not None and len(self.text) > limit.input_chars)
+            or (
+                limit.input_bytes is not None
+                and len(self.text.encode("utf-8", "surrogatepass")) > limit.input_bytes
+            )
+        )
 
 
 @dataclass(slots=True, eq=False)

@@ -223,7 +223,7 @@ class Run:
             return None
         settings = self.settings
         recut = self._recut if settings.cuts else None
-        self._work = Work(self._left, settings.limits, recut, budget=settings.budget)
+        self._work = Work(self._left, settings.limits, recut, budget=settings.budget, spread=settings.spread)
         self._left = []
         return self._work
 

@@ -36,6 +36,7 @@ class Settings:
         cache: VectorCache | None,
         pooling: Pooling,
         budget: int,
+        spread: int,
     ) -> None:
         self.chunking = chunking
         self.cuts = cuts
@@ -49,6 +50,7 @@ class Settings:
         self.pooling = pooling
         self.pool_as: Pooling = "weighted" if pooling == "none" else pooling
         self.budget = budget
+        self.spread = spread
         self.special_tokens = int(getattr(tokenizer, "special_tokens", 0))
         self.declared_cutting = in_force(chunking, limits.declared)
 

@@ -35,6 +35,8 @@ _ENDS_ALL = ("model_not_found", "invalid_dimensions", "output_budget", "wrong_sh
 _WAITING = ("rate_limit",)
 # So many texts refused one by one, and nothing accepted: is it the request, not the texts? A probe tells.
 _SUSPICIOUS = 2
+# In tokens: work is spread over the requests that may fly together, in shares of at least so much.
+_WORTH_A_REQUEST = 8192
 
 
 class Recut(Protocol):
@@ -53,12 +55,22 @@ class Work:
     """
 
     def __init__(
-        self, pieces: Iterable[Piece], limits: LimitsInForce, recut: Recut | None, *, budget: int
+        self,
+        pieces: Iterable[Piece],
+        limits: LimitsInForce,
+        recut: Recut | None,
+        *,
+        budget: int,
+        spread: int = 1,
     ) -> None:
         self._waiting = deque(pieces)
         self._limits = limits
         self._recut = recut
         self._budget = budget
+        self._share = (
+            max(_WORTH_A_REQUEST, sum(p.tokens for p in self._waiting) // spread) if spread > 1 else None
+        )
+        self._ended = False
         self._tests: deque[Call] = deque()
         self._later: list[tuple[float, int, Call]] = []
         self._order = itertools.count()
@@ -117,7 +129,7 @@ class Work:
                 self._probing = call.probe is not None
                 return call
         self._check_waiting()
-        batch = next_batch(self._waiting, self.limit, scale=self._limits.scale)
+        batch = next_batch(self._waiting, self.limit, scale=self._limits.scale, share=self._share)
         return Call(batch) if batch else None
 
     def _again(self, call: Call) -> Call | None:
@@ -133,9 +145,9 @@ class Work:
     def _check_waiting(self) -> None:
         state = (self.limit, self._limits.scale)
         changed, self._checked = state != self._checked, state
-        ended = not all(p.wanted for p in self._waiting)
-        if not (changed or ended):
+        if not (changed or self._ended):
             return
+        self._ended = False
         kept: deque[Piece] = deque()
         for piece in self._waiting:
             if not piece.wanted:
@@ -146,15 +158,7 @@ class Work:
         self._waiting = kept
 
     def _over(self, piece: Piece) -> bool:
-        limit = self.limit
-        return (
-            (limit.input_tokens is not None and piece.tokens * self._limits.scale > limit.input_tokens)
-            or (limit.input_chars is not None and len(piece.text) > limit.input_chars)
-            or (
-                limit.input_bytes is not None
-                and len(piece.text.encode("utf-8", "surrogatepass")) > limit.input_bytes
-            )
-        )
+        return piece.over(self.limit, self._limits.scale)
 
     # -- what came back ----------------------------------------------------------------------------
 
@@ -223,6 +227,7 @@ class Work:
             self.settled.append(one)
 
     def _end(self, piece: Piece, error: Exception) -> None:
+        self._ended = True
         for one in (piece, *piece.twins):
             if one.document.error is None and one.vector is None:
                 one.document.error = error
@@ -322,6 +327,7 @@ class Work:
         before = document.pieces
         if document.truncated or any(p.vector is not None or p.twins or p.follows for p in before):
             return []
+        self._ended = True
         for piece in before:
             piece.dropped = True
         whole = Piece(
