@@ -29,12 +29,10 @@ if TYPE_CHECKING:
 __all__ = ["Recut", "Work"]
 
 _TRANSIENT_TRIES = 5
-_OVERFLOWS = ("input_overflow",)
+_OVERFLOW = "input_overflow"
 _SHRINK_REQUEST = ("request_overflow", "batch_count", "rate_limit_impossible")
 _ENDS_ALL = ("model_not_found", "invalid_dimensions", "output_budget", "wrong_shape", "auth", "quota")
-_WAITING = ("rate_limit",)
-# So many texts refused one by one, and nothing accepted: is it the request, not the texts? A probe tells.
-_SUSPICIOUS = 2
+_SUSPICIOUS = 2  # texts refused one by one, and nothing accepted: is it the request? A probe tells
 # In tokens: work is spread over the requests that may fly together, in shares of at least so much.
 _WORTH_A_REQUEST = 8192
 
@@ -67,9 +65,8 @@ class Work:
         self._limits = limits
         self._recut = recut
         self._budget = budget
-        self._share = (
-            max(_WORTH_A_REQUEST, sum(p.tokens for p in self._waiting) // spread) if spread > 1 else None
-        )
+        share = sum(p.tokens for p in self._waiting) // spread
+        self._share = None if spread == 1 else max(_WORTH_A_REQUEST, share)
         self._ended = False
         self._tests: deque[Call] = deque()
         self._later: list[tuple[float, int, Call]] = []
@@ -119,13 +116,11 @@ class Work:
         if self._probing:
             return None
         while self._later and self._later[0][0] <= now:
-            call = self._again(heapq.heappop(self._later)[2])
-            if call is not None:
+            if (call := self._again(heapq.heappop(self._later)[2])) is not None:
                 self._probing = call.probe is not None
                 return call
         while self._tests:
-            call = self._again(self._tests.popleft())
-            if call is not None:
+            if (call := self._again(self._tests.popleft())) is not None:
                 self._probing = call.probe is not None
                 return call
         self._check_waiting()
@@ -188,7 +183,7 @@ class Work:
             self._stop_with(call, call.probe)
         elif fault.kind in _SHRINK_REQUEST and len(call.pieces) > 1:
             self._split(call, fault)
-        elif fault.kind in _OVERFLOWS or fault.kind in _SHRINK_REQUEST:
+        elif fault.kind == _OVERFLOW or fault.kind in _SHRINK_REQUEST:
             self._find_over(call, error)
         elif fault.kind in ("auth", "quota") and lane_left:
             call.lane = None
@@ -238,7 +233,7 @@ class Work:
         heapq.heappush(self._later, (now + seconds, next(self._order), call))
 
     def _wait_or_give_up(self, call: Call, error: ProviderError, now: float, *, lane_left: bool) -> None:
-        if error.fault.kind not in _WAITING:
+        if error.fault.kind != "rate_limit":  # to wait for a rate costs no tries
             call.tries += 1
             for piece in call.pieces:
                 self._refused(piece)
@@ -297,9 +292,10 @@ class Work:
         if self._guess is not None and self._guess < refused:
             return True  # the guess stands: this text was cut, or counted, before it
         lower = next_guess(refused)
-        if lower is not None:
-            self._guess, self._guess_fault = lower, fault
-        return lower is not None
+        if lower is None:
+            return False
+        self._guess, self._guess_fault = lower, fault
+        return True
 
     def _smaller(self, piece: Piece, error: ProviderError | None) -> list[Piece]:
         document = piece.document
@@ -392,13 +388,13 @@ class Work:
         suspects = [p for p in group.suspects if p.wanted]
         if len(suspects) > 1:
             half = len(suspects) // 2
-            if group.error.fault.kind in _OVERFLOWS and suspects[-1].tokens > 2 * suspects[-2].tokens:
+            if group.error.fault.kind == _OVERFLOW and suspects[-1].tokens > 2 * suspects[-2].tokens:
                 half = len(suspects) - 1  # they stand in order of size, and one stands out
             self._tests.append(Call(suspects[:half], Group([], group.cleared, group.error), suspects[half:]))
             return
         self._waiting.extendleft(reversed(group.cleared))
         for piece in suspects:
-            if group.error.fault.kind in _OVERFLOWS:
+            if group.error.fault.kind == _OVERFLOW:
                 self._waiting.extendleft(reversed(self._offender(piece, group.error)))
             else:
                 self._tests.append(Call([piece]))
