@@ -1,0 +1,114 @@
+"""Bytes to text: the encoding that a file declares, else the one that fits.
+
+Order: a byte order mark, a declaration (HTTP header, ``<meta>``, XML, a ``coding:`` line), UTF-8, then a guess.
+A NUL byte in what is not UTF-16 or UTF-32 says that the file is not text.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import TYPE_CHECKING
+
+from unabridged.errors import UnreadableFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["decode"]
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+# Where formats declare their encoding: HTML within 1,024 bytes, Python on the first two lines (PEP 263).
+_DECLARED = re.compile(
+    rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]+)"""
+    rb"""|^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]+)"""
+    rb"""|^(?:[^\n]*\n)?[ \t\f]*\#[^\n]*?coding[:=][ \t]*([\w.-]+)""",
+    re.IGNORECASE,
+)
+_PRESCAN = 4096
+_SAMPLE = 262_144  # a guess needs no more, and is slow
+# The web reads these labels as Windows' supersets (WHATWG Encoding, 4.2).
+_WEB = {"iso-8859-1": "cp1252", "latin-1": "cp1252", "latin1": "cp1252", "ascii": "cp1252", "us-ascii": "cp1252",
+        "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932", "shift-jis": "cp932", "sjis": "cp932",
+        "x-sjis": "cp932", "euc-kr": "cp949", "ks_c_5601-1987": "cp949", "tis-620": "cp874", "iso-8859-9": "cp1254",
+        "iso-8859-11": "cp874", "big5": "big5hkscs", "utf8": "utf-8", "unicode": "utf-16"}  # fmt: skip
+
+
+def decode(
+    data: bytes, source: object = "bytes", *, charset: str | None = None
+) -> tuple[str, tuple[str, ...]]:
+    """The text of ``data`` and what had to be assumed. ``charset`` is what a transport said.
+
+    Raises :class:`~unabridged.errors.UnreadableFile` for what is not text.
+
+    >>> decode("naïve".encode("utf-16"))[0]
+    'naïve'
+    >>> decode(b'<meta charset="windows-1252">caf' + bytes([0xE9]))[0][-4:]
+    'café'
+    """
+    for encoding in _declarations(data, charset):
+        try:
+            return data.decode(encoding).removeprefix("\ufeff"), ()
+        except (UnicodeDecodeError, LookupError):
+            continue
+    if b"\0" in data:
+        raise UnreadableFile(source, f"a NUL byte at {data.index(0)}: this is a binary file, not text")
+    return _guess(data, source)
+
+
+def _declarations(data: bytes, charset: str | None) -> Iterator[str]:
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            yield encoding
+            return
+    bare = _bare_utf16(data)
+    if bare:
+        yield bare
+    if b"\0" in data[:_PRESCAN]:
+        return
+    if charset:
+        yield _label(charset)
+    found = _DECLARED.search(data, 0, _PRESCAN)
+    if found:
+        name = _label(next(filter(None, found.groups())).decode("ascii", "replace"))
+        yield "utf-8" if name.startswith("utf-16") else name
+    yield "utf-8"
+
+
+def _label(name: str) -> str:
+    plain = name.strip().strip("\"'").lower()
+    return _WEB.get(plain, plain)
+
+
+def _bare_utf16(data: bytes) -> str | None:
+    """UTF-16 without a mark: at least nine of ten high bytes of the start are zero."""
+    head = data[: _PRESCAN & ~1]
+    if len(head) < 4 or len(data) % 2:
+        return None
+    for offset, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
+        if head[offset::2].count(0) * 10 >= len(head[offset::2]) * 9 and 0 not in head[1 - offset :: 2]:
+            return encoding
+    return None
+
+
+def _guess(data: bytes, source: object) -> tuple[str, tuple[str, ...]]:
+    encoding = _best_guess(data[:_SAMPLE])
+    text = data.decode(encoding, "replace")
+    bad = text.count("\ufffd")
+    note = f"{source}: not UTF-8 and no encoding declared; read as {encoding}"
+    return text, (note + (f", {bad} bytes replaced" if bad else ""),)
+
+
+def _best_guess(sample: bytes) -> str:
+    try:
+        from charset_normalizer import from_bytes
+    except ImportError:
+        return "cp1252"  # what undeclared 8-bit text most often is
+    best = from_bytes(sample).best()
+    return best.encoding if best else "cp1252"
