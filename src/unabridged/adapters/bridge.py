@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from unabridged.adapters.client import ClientProvider
     from unabridged.embedding.results import EmbedResult
-    from unabridged.types import Reply, Role, Vectors
+    from unabridged.types import Limit, Reply, Role, Vectors
 
 __all__ = ["Bridge", "Bridges", "Outcome"]
 
@@ -54,8 +54,11 @@ class Bridge:
         self.provider = provider
         provider.patience = options.get("patience", PATIENCE)
         self._options = {k: v for k, v in options.items() if k not in ("model", "patience")}
-        if "limit" not in options and options.get("model"):  # the model behind a deployment's name
-            self._options["limit"] = table_limit(provider.name, options["model"])
+        given = options.get("limit")
+        if given is None and options.get("model"):  # the model behind a deployment's name
+            given = table_limit(provider.name, options["model"])
+        if given is not None:
+            self._options["limit"] = _over(provider.limit, given)
         self._blank_is_theirs = "empty" not in options
         # Who asks for the cache wants it asked first; a time-out of ours can only bound requests of ours.
         self._passes = not options.get("cache") and options.get("timeout") is None
@@ -203,6 +206,12 @@ class Bridges:
                 self._made.pop(next(iter(self._made)), None)
             found = self._made.setdefault(key, Bridge(make(), self.options))
         return found
+
+
+def _over(known: Limit, given: Limit) -> Limit:
+    """What is given, and what is known where nothing is."""
+    stated = {f.name: getattr(given, f.name) for f in fields(given) if getattr(given, f.name) is not None}
+    return replace(known, **stated)
 
 
 def _is_blank(text: str) -> bool:

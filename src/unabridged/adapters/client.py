@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import math
+import threading
 import time
+from concurrent.futures import Future
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +113,7 @@ class ClientProvider:
             raise TypeError(f"{self.name}: this client is async: await its async calls")
         self._replay(request)
         try:
-            answer = self._ask(request)
+            answer = _within(request.timeout, self._ask, request)
         except Exception as error:
             refusal = self._refused(error)
             if refusal is None:
@@ -125,7 +127,7 @@ class ClientProvider:
             return await asyncio.to_thread(self.send, request)
         self._replay(request)
         try:
-            answer = await self._aask(request)
+            answer = await asyncio.wait_for(self._aask(request), request.timeout)
         except Exception as error:
             refusal = self._refused(error)
             if refusal is None:
@@ -207,6 +209,23 @@ def sound(rows: Iterable[Any]) -> bool:
     (True, False, False)
     """
     return all(isinstance(row, str) or (any(row) and math.isfinite(sum(row))) for row in rows)
+
+
+def _within(seconds: float | None, ask: Ask, request: Request) -> Answer:
+    """Ask, and wait no longer than so many seconds: a client need not know our deadline."""
+    if seconds is None:
+        return ask(request)
+    future: Future[Answer] = Future()
+    context = copy_context()
+
+    def run() -> None:
+        try:
+            future.set_result(context.run(ask, request))
+        except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future.result(seconds)
 
 
 def table_limit(name: str, model: str) -> Limit:
