@@ -73,6 +73,8 @@ _BAD_PARAMETER = re.compile(
     r"|ungultig|invalide|invalido|неверн|недопустим"
 )
 _NO_CONNECTION = re.compile(r"Connect|Network|Protocol|Connection")
+# Whatever the words: who may ask, how often, whether anyone is there. (404 and 405: what was asked for.)
+_NEVER_OVERFLOW = frozenset((401, 402, 403, 404, 405, 408, 429, 502, 503, 504, 529))
 _BY_STATUS: dict[int, Verdict] = {
     401: ("auth", 0.8),
     402: ("quota", 0.8),
@@ -122,7 +124,9 @@ class Seen:
     def overflow(self) -> float:
         """How surely something of the input is over something: 0 … 1."""
         elsewhere = bool(self.fields) and self.fields <= _OTHER_FIELDS
-        return 0.0 if elsewhere else max(self._by_shape(), self._by_words())
+        if elsewhere or self.status in _NEVER_OVERFLOW:
+            return 0.0
+        return max(self._by_shape(), self._by_words())
 
     def _by_shape(self) -> float:
         if self.writes("length shapes"):
@@ -220,6 +224,8 @@ def _by_quota(seen: Seen, *, per_minute: bool) -> Verdict:
 
 
 def _auth(seen: Seen) -> Verdict | None:
+    if seen.means("model missing") and seen.status not in (401, 403):
+        return None
     if seen.status == 401 or (seen.means("auth") and seen.overflow < 0.8):
         return "auth", 0.95 if seen.status in (401, 403) else 0.85
     return None
@@ -264,7 +270,7 @@ def _two_sizes(seen: Seen) -> Verdict | None:
     """No word of it is known, but two sizes of text stand there, the larger one against a limit."""
     text = seen.about_text
     known = concept("subject").search(text)
-    if seen.status in (401, 403, 404, 429) or (not known and text.isascii()):
+    if seen.status in _NEVER_OVERFLOW or (not known and text.isascii()):
         return None
     if text != seen.text and not (concept("head").search(text) or concept("context").search(text)):
         return None

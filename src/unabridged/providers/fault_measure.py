@@ -63,7 +63,7 @@ _ACTUAL_FIELDS = (
 _SHAPES = re.compile(
     r"index-select invalid index \d+ with dim size (?P<only>\d+)|is not in \[0, ?(?P<end>\d+)"
     r"|tensor (?:a )?\((?P<a>\d+)\).{0,60}?(?:tensor b|existing size) \((?P<b>\d+)\)"
-    r"|other than 1\. (?P<c>\d+) by (?P<d>\d+)"
+    r"|other than 1\. (?P<c>\d+) by (?P<d>\d+)|expected \[-1, ?(?P<e>\d+)\], got \[\d+, ?(?P<f>\d+)\]"
 )
 
 
@@ -94,6 +94,8 @@ def choose(numbers: Sequence[Number], *, ordered: bool = True, least: float = 0.
     Measured(limit=None, actual=None, excess=88, unit='tokens')
     """
     excess = max((n for n in numbers if n.as_excess), key=lambda n: n.as_excess, default=None)
+    if excess is not None and any(n.as_limit >= 2.5 and n.value < excess.value for n in numbers):
+        excess.as_actual, excess = max(excess.as_actual, 2.5), None  # "700 tokens too long (limit: 512)"
     rest = _merge([n for n in numbers if n is not excess])
     options: list[_Option] = [(least, None, None)]
     for number in rest:

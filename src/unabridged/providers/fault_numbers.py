@@ -39,13 +39,16 @@ _SPACED = re.compile(
 _NUMBER = re.compile(
     r"(?<![a-z0-9_@])(?<!\d[.:/\-])(?<![a-z)\]][.\-/])"
     r"(?P<digits>\d{1,3}(?:[,.]\d{3})+(?!\d)|\d{1,15})(?P<part>\.\d{1,9})?"
-    r"(?:\s?(?P<scale>(?:ki?b|mi?b|gi?b|[кмг]б|[km])(?![a-z0-9а-я])|[万萬千만]))?"
+    r"(?:\s?(?P<scale>(?:[kmg]i?b|[kmg]o|[кмг]б|[km])(?![a-z0-9а-я])|[万萬千만]))?"
     r"(?!\d|[.:/\-]\d|(?!tok|char|byte|item|input|text|s\b|ms\b|rpm|tpm)[a-z_])"
 )
 _SCALES = {
     "k": 1000, "m": 1_000_000, "万": 10_000, "萬": 10_000, "千": 1000, "만": 10_000,
     "kb": 1024, "kib": 1024, "mb": 1024**2, "mib": 1024**2, "gb": 1024**3, "gib": 1024**3,
     "кб": 1024, "мб": 1024**2, "гб": 1024**3,
+    "ko": 1024,
+    "mo": 1024**2,
+    "go": 1024**3,
 }  # fmt: skip
 _NAMES_A_STATUS = re.compile(
     r"\W{0,3}(?:client error|server error|bad request|too many|payload|request|unauthor|forbidden|not found"
@@ -62,7 +65,7 @@ _EXCESS_AFTER = re.compile(
 _CUT = re.compile(r"[,;:(){}\[\]。、；，]|\. ")
 _RANGE = re.compile(
     r"\[\s?\x00\s?[,;-]\s?\x00\s?(?P<close>[\])])"
-    r"|(?:between|range|from|范围|範圍|長さ|범위|zwischen|entre|от|tra)[^\x00]{0,40}\x00[^\x00]{0,14}?"
+    r"|(?:\b(?:between|ranges?|from|zwischen|entre|от|tra)\b|范围|範圍|長さ|범위)[^\x00]{0,40}\x00[^\x00]{0,14}?"
     r"(?:\b(?:to|and|bis|und|et|a|y|e)\b|至|到|から|до|と|,|-)[^\x00]{0,4}\x00(?P<tail>.{0,14})"
 )
 
@@ -116,7 +119,7 @@ def _read(found: re.Match[str], text: str, status: int | None) -> Number | None:
     value = float(re.sub(r"[,.]", "", found["digits"]) + (part if scale else "")) * _SCALES.get(scale, 1)
     left = text[max(0, found.start() - 32) : found.start()]
     right = text[found.end() : found.end() + 48]
-    unit: NumberUnit = "bytes" if scale.endswith(("b", "б")) else _unit_after(right)
+    unit: NumberUnit = "bytes" if scale.endswith(("b", "б", "o")) else _unit_after(right)
     if unit == "other" or value < 1 or (unit == "" and concept("no quantity after").search(left)):
         return None
     if _is_status(value, status, left, right, unit):

@@ -132,6 +132,8 @@ def _rate(seen: Seen, fault: Fault) -> Fault:
     limit, actual = measured.limit, measured.actual
     if limit is None and len(per_minute) == 1:
         limit, actual = per_minute[0].value, None
+    if limit is None:
+        actual = None
     unit = _rate_unit(seen, measured)
     never = limit is not None and actual is not None and actual > limit and "current" not in seen.text
     never = never or ("request too large" in seen.text and unit == "tokens/min")
