@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from unabridged.adapters.bridge import Outcome
@@ -23,6 +24,11 @@ _Given = dict[str, Any]
 
 def _always(_: _Given) -> bool:
     return True
+
+
+@lru_cache(maxsize=256)
+def _parameters(function: Any) -> tuple[str, ...]:
+    return tuple(inspect.signature(function).parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +80,10 @@ class Method:
 
     def _given(self, bound: Any, args: tuple[Any, ...], named: _Given) -> tuple[_Given, list[str] | None]:
         """The arguments by name, and the texts if they are ours to cut."""
-        given = (
-            {**dict(zip(inspect.signature(bound).parameters, args, strict=False)), **named} if args else named
-        )
+        given = named
+        if args:
+            names = _parameters(getattr(bound, "__func__", bound))[hasattr(bound, "__func__") :]
+            given = {**dict(zip(names, args, strict=False)), **named}
         if self.texts in given:
             given = {**given, self.texts: listed(given[self.texts])}
         if self.cuts(given):
