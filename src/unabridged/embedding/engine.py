@@ -147,7 +147,8 @@ class Engine:
                     self._leave(_lane(call), None)
 
     def _launch(self, flow: Flow, flying: dict[Future[_Answer], Call], after: Callable[[], None]) -> None:
-        while (call := flow.launch()) is not None:
+        # An answer that is there is heard before more is sent: it may end everything.
+        while not any(f.done() for f in flying) and (call := flow.launch()) is not None:
             if not flying and flow.work.single:
                 # Nothing could go beside it: the caller's own thread does as well as another.
                 flow.settle(call, self._send(call, flow.request(call)))
@@ -184,7 +185,7 @@ class Engine:
         flying: dict[asyncio.Task[_Answer], Call] = {}
         try:
             while not flow.done:
-                while (call := flow.launch()) is not None:
+                while not any(t.done() for t in flying) and (call := flow.launch()) is not None:
                     flying[asyncio.ensure_future(self._asend(call, flow.request(call)))] = call
                 if flying:
                     await self._aland(flow, flying, after)

@@ -130,7 +130,10 @@ class Pace:
         if fresh:
             self._rate = max(_SLOWEST, self._slower(now))
             self._grown = now
-            self._next = max(self._next, now + 1.0 / self._rate)
+            spacing = 1.0 / self._rate
+            self._next = max(
+                self._next, now + (min(spacing, retry_after) if first and retry_after else spacing)
+            )
         # One refused probe waits alone; a provider that admits nothing holds everyone.
         if retry_after and (first or self._refused_since_ok >= _NOTHING_ADMITTED):
             self._held += max(0.0, now + retry_after - max(self._hold, now))
@@ -139,12 +142,13 @@ class Pace:
     def _slower(self, now: float) -> float:
         """The first refusal starts the measuring; a later one says how much too far the probe went."""
         measured = self._measured(now)
-        self._searching = self._rate is None
+        searched, self._searching = self._searching, self._rate is None
         if self._rate is None:
             self._since = now  # what a burst allowance let through before says nothing about the rate
             self._admitted.clear()
             return measured / 2
-        return min(self._rate * _BACK_OFF, measured * _ABOVE_MEASURED)
+        # A search runs past the rate by what a burst allowance has let through meanwhile.
+        return min(self._rate * (0.5 if searched else _BACK_OFF), measured * _ABOVE_MEASURED)
 
     def _lower(self, now: float) -> None:
         if now - self._lowered > _SETTLE_SECONDS:

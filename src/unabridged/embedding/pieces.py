@@ -32,6 +32,7 @@ class Document:
     truncated: bool = False
     entry: Entry | None = None
     refusals: int = 0
+    refused_at: int = 0
     sizes: list[int] = field(default_factory=list)
     error: Exception | None = None
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Recut", "Work"]
 
 _TRANSIENT_TRIES = 5
+_BAD_REPLIES = 2  # an answer that cannot be trusted says nothing about a text; it is asked for once more
 _OVERFLOW = "input_overflow"
 _SHRINK_REQUEST = ("request_overflow", "batch_count", "rate_limit_impossible")
 _ENDS_ALL = ("model_not_found", "invalid_dimensions", "output_budget", "wrong_shape", "auth", "quota")
@@ -190,7 +191,7 @@ class Work:
             self._retry(call, now, 0.0)
         elif fault.kind in _ENDS_ALL:
             self._stop_with(call, error)
-        elif may_retry(fault):
+        elif may_retry(fault) or fault.kind == "bad_reply":
             self._wait_or_give_up(call, error, now, lane_left=lane_left)
         else:
             self._find_bad(call, error)
@@ -221,11 +222,12 @@ class Work:
             one.vector, one.unknown = vector, unknown
             self.settled.append(one)
 
-    def _end(self, piece: Piece, error: Exception) -> None:
+    def _end(self, piece: Piece, error: Exception) -> list[Piece]:
         self._ended = True
         for one in (piece, *piece.twins):
             if one.document.error is None and one.vector is None:
                 one.document.error = error
+        return []
 
     # -- waiting -----------------------------------------------------------------------------------
 
@@ -237,7 +239,7 @@ class Work:
             call.tries += 1
             for piece in call.pieces:
                 self._refused(piece)
-        if call.tries >= _TRANSIENT_TRIES:
+        if call.tries >= (_TRANSIENT_TRIES if may_retry(error.fault) else _BAD_REPLIES):
             if not lane_left:
                 for piece in call.pieces:
                     self._end(piece, error)
@@ -264,6 +266,9 @@ class Work:
         over = named or ([p for p in pieces if self._over(p)] if self._recut else [])
         if len(pieces) == 1:
             over = pieces
+        elif not over and self._guess is not None and all(p.recut for p in pieces):
+            # The guess itself was too high: its largest pieces are over, and none has to be looked for.
+            over = [p for p in pieces if 2 * p.tokens >= max(q.tokens for q in pieces)]
         if not over:
             self._suspect(call, error, sorted(pieces, key=lambda p: p.tokens))
             return
@@ -276,12 +281,10 @@ class Work:
     def _offender(self, piece: Piece, error: ProviderError) -> list[Piece]:
         self._refused(piece)
         if self._recut is None:
-            self._end(piece, error)
-            return []
+            return self._end(piece, error)
         fault, before = error.fault, piece.tokens * self._limits.scale
         if not self._limits.refused_input(fault, piece.tokens) and not self._lower_guess(before, fault):
-            self._end(piece, error)
-            return []
+            return self._end(piece, error)
         limit = self.limit.input_tokens
         if not self._over(piece) and limit is not None and piece.tokens:
             # Within the limit by our count and refused all the same: we count too few.
@@ -308,8 +311,7 @@ class Work:
         if len(children) < 2 and not document.truncated:
             if error is None:
                 return [piece]  # it cannot be cut: the provider says what is wrong with it
-            self._end(piece, error)
-            return []
+            return self._end(piece, error)
         at = document.pieces.index(piece)
         document.pieces[at : at + 1] = children
         document.cut = True
@@ -339,6 +341,9 @@ class Work:
 
     def _refused(self, piece: Piece) -> None:
         document = piece.document
+        if document.refused_at == self.requests:
+            return  # one request, one refusal, however many of the text's chunks were in it
+        document.refused_at = self.requests
         document.refusals += 1
         document.sizes.append(piece.tokens)
         if document.refusals > self._budget:
