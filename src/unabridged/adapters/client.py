@@ -197,9 +197,20 @@ def rows_of(rows: Any, count: int, name: str, indices: Sequence[Any] | None = No
         rows = rows.detach().cpu().float().numpy()
     if isinstance(rows, np.ndarray) and rows.dtype != object:
         return checked(rows, count=count, provider=name)
-    listed = [r if isinstance(r, (list, str)) or r is None else np.asarray(r).tolist() for r in rows]
+    listed = [_plain(row) for row in rows]
     numbered = zip(indices if indices is not None else [None] * len(listed), listed, strict=True)
     return vectors_from(numbered, count=count, provider=name)
+
+
+def _plain(row: Any) -> Any:
+    """Arrays, tensors, tuples and numpy's own numbers as a list of Python's."""
+    if (
+        row is None
+        or isinstance(row, str)
+        or (isinstance(row, list) and row and type(row[0]) in (float, int))
+    ):
+        return row
+    return np.asarray(row).tolist()
 
 
 def sound(rows: Iterable[Any]) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from haystack import Document, component, default_from_dict, default_to_dict
-from haystack.core.serialization import component_to_dict
+from haystack.core import serialization
 from haystack.utils.deserialization import deserialize_component_inplace
 
 from unabridged.adapters.bridge import Bridge, Outcome
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from unabridged.types import Request
+
+# Whoever imports this module trusts it: pipelines that were stored with our components load again.
+if hasattr(serialization, "allow_deserialization_module"):
+    serialization.allow_deserialization_module(__name__)
 
 __all__ = ["UnabridgedDocumentEmbedder", "UnabridgedTextEmbedder", "wrapped"]
 
@@ -58,7 +62,7 @@ class _Embedder:
 
     def to_dict(self) -> dict[str, Any]:
         """As Haystack stores components."""
-        inner = component_to_dict(self.inner, "inner")
+        inner = serialization.component_to_dict(self.inner, "inner")
         return default_to_dict(self, inner=inner, options=to_json(self.options))
 
     @classmethod
