@@ -44,6 +44,7 @@ __all__ = [
     "rows_of",
     "sound",
     "table_limit",
+    "verified",
 ]
 
 # The client has already waited and retried by itself: after so many seconds without any success, its
@@ -219,7 +220,25 @@ def sound(rows: Iterable[Any]) -> bool:
     >>> sound([[0.1, 0.2]]), sound([[0.0, 0.0]]), sound([[float("nan"), 1.0]])
     (True, False, False)
     """
-    return all(isinstance(row, str) or (any(row) and math.isfinite(sum(row))) for row in rows)
+    return all(map(_is_sound, rows))
+
+
+def verified(rows: Any, texts: Sequence[str], name: str) -> Any:
+    """A client's own rows, as they are, if there is one for each text; a blank text may have any."""
+    if len(rows) != len(texts) or not sound(
+        row for row, text in zip(rows, texts, strict=True) if text.strip()
+    ):
+        rows_of(rows, len(texts), name)  # says what is wrong
+    return rows
+
+
+def _is_sound(row: Any) -> bool:
+    if isinstance(row, str):
+        return True
+    if row is None:
+        return False
+    some = row.any() if hasattr(row, "any") else any(row)
+    return bool(some) and math.isfinite(sum(row) if isinstance(row, list) else float(np.sum(np.asarray(row))))
 
 
 def _within(seconds: float | None, ask: Ask, request: Request) -> Answer:

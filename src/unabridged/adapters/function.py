@@ -8,7 +8,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from unabridged.adapters.bridge import Bridges
-from unabridged.adapters.client import Answer, ClientProvider
+from unabridged.adapters.client import Answer, ClientProvider, verified
 from unabridged.adapters.shapes import like, listed, texts_of
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Function:
         if several is None:
             return self._function(given, *rest, **named)
         bridge = self._bridge(rest, named, alone=isinstance(given, str))
-        return bridge.run(several, lambda: self._function(given, *rest, **named), _shaped)
+        return bridge.run(several, lambda: _checked(self._function(given, *rest, **named), given), _shaped)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -99,7 +99,18 @@ class AsyncFunction(Function):
         if several is None:
             return await self._function(given, *rest, **named)
         bridge = self._bridge(rest, named, alone=isinstance(given, str))
-        return await bridge.arun(several, lambda: self._function(given, *rest, **named), _shaped)
+
+        async def direct() -> Any:
+            return _checked(await self._function(given, *rest, **named), given)
+
+        return await bridge.arun(several, direct, _shaped)
+
+
+def _checked(answer: Any, given: Any) -> Any:
+    if isinstance(given, str):
+        verified([answer], [given], "function")
+        return answer
+    return verified(answer, given, "function")
 
 
 def _shaped(outcome: Outcome) -> Any:

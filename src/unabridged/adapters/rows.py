@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from unabridged.adapters.bridge import Bridge
-from unabridged.adapters.client import Answer, ClientProvider, rows_of, sound
+from unabridged.adapters.client import Answer, ClientProvider, verified
 from unabridged.adapters.identity import identity_of, own_limit
 from unabridged.adapters.shapes import like, listed, texts_of
 from unabridged.embedding.embedder import Embedder
@@ -142,13 +142,8 @@ class Rows:
             raise Overflow(f"{self._name}: refused without a reason, or logged and left out", fault)
 
     def _checked(self, rows: Any, texts: Sequence[str]) -> Any:
-        """The client's own rows: one for each text; a blank text may have any."""
         self._refuse_nulls(rows, texts)
-        if len(rows) != len(texts) or not sound(
-            row for row, text in zip(rows, texts, strict=True) if text.strip()
-        ):
-            rows_of(rows, len(texts), self._name)
-        return rows
+        return verified(rows, texts, self._name)
 
 
 class OwnRows:

@@ -46,11 +46,11 @@ def like(sample: Any, vectors: Vectors) -> Any:
     ([[1.0, 1.0]], [array([1., 1.])])
     """
     if isinstance(sample, np.ndarray) and sample.dtype != object:
-        return vectors.astype(sample.dtype)
+        return vectors.astype(sample.dtype)[0 if sample.ndim == 1 else slice(None)]
     if hasattr(sample, "detach"):  # a torch tensor: the device and type of the sample's
-        return sample.new_tensor(vectors.tolist())
-    if isinstance(sample, (list, tuple)) and sample and not isinstance(sample[0], (list, tuple)):
-        if np.ndim(sample[0]) == 0:
-            return type(sample)(vectors[0].tolist())  # the vector of one text
-        return type(sample)(like(sample[0], row) for row in vectors)
-    return tuple(vectors.tolist()) if isinstance(sample, tuple) else vectors.tolist()
+        return sample.new_tensor((vectors[0] if sample.ndim == 1 else vectors).tolist())
+    if isinstance(sample, (list, tuple)) and sample:
+        if np.ndim(sample[0]) == 0:  # the vector of one text
+            return type(sample)(vectors[0].tolist())
+        return type(sample)(like(sample[0], row[np.newaxis]) for row in vectors)
+    return vectors.tolist()
