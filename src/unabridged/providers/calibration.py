@@ -70,7 +70,7 @@ class Ratio:
 
     def estimate(self, counted: int) -> int:
         """How many tokens the provider is likely to count."""
-        return math.ceil(counted * self.middle)
+        return math.ceil(round(counted * self.middle, 6))
 
 
 def ratio_of(samples: Sequence[tuple[int, int, int]]) -> Ratio:

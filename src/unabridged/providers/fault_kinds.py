@@ -120,11 +120,15 @@ class Seen:
         """The text without what is long, large or many but no text: retries, dimensions, headers."""
         return concept("not text").sub(" ", self.text)
 
+    @property
+    def elsewhere(self) -> bool:
+        """Whether it complains only of parameters that hold no text."""
+        return bool(self.fields) and self.fields <= _OTHER_FIELDS
+
     @cached_property
     def overflow(self) -> float:
         """How surely something of the input is over something: 0 … 1."""
-        elsewhere = bool(self.fields) and self.fields <= _OTHER_FIELDS
-        if elsewhere or self.status in _NEVER_OVERFLOW:
+        if self.elsewhere or self.status in _NEVER_OVERFLOW:
             return 0.0
         return max(self._by_shape(), self._by_words())
 
@@ -269,8 +273,8 @@ def _overloaded(seen: Seen) -> Verdict | None:
 def _two_sizes(seen: Seen) -> Verdict | None:
     """No word of it is known, but two sizes of text stand there, the larger one against a limit."""
     text = seen.about_text
-    known = concept("subject").search(text)
-    if seen.status in _NEVER_OVERFLOW or (not known and text.isascii()):
+    known = concept("subject").search(text) or concept("subject if sized").search(text)
+    if seen.status in _NEVER_OVERFLOW or seen.elsewhere or (not known and text.isascii()):
         return None
     if text != seen.text and not (concept("head").search(text) or concept("context").search(text)):
         return None
@@ -296,7 +300,7 @@ def _two_sizes(seen: Seen) -> Verdict | None:
 def _shape(seen: Seen) -> Verdict | None:
     if not seen.writes("bad shape"):
         return None
-    if seen.fields and seen.fields <= _OTHER_FIELDS:
+    if seen.elsewhere:
         return "bad_request", 0.8
     return "wrong_shape", 0.85
 

@@ -107,6 +107,8 @@ def choose(numbers: Sequence[Number], *, ordered: bool = True, least: float = 0.
             options.append(
                 (limit.as_limit + actual.as_actual + order + _likeness(limit, actual), limit, actual)
             )
+    if len(rest) == 1:
+        options += [(8.0, low, high) for low, high in permutations(numbers, 2) if _meet(low, high)]
     _, limit_number, actual_number = max(
         options, key=lambda option: (option[0], option[2].value if option[2] else 0)
     )
@@ -124,6 +126,12 @@ def _value(number: Number | None) -> int | None:
 
 def _common_unit(*numbers: Number | None) -> NumberUnit:
     return next((n.unit for n in numbers if n and n.unit not in ("", "other")), "")
+
+
+def _meet(limit: Number, actual: Number) -> bool:
+    """The same value twice, once as a limit and once as the actual: less than 512 allowed, 512 given."""
+    told = limit.as_limit >= 2.5 > limit.as_actual and actual.as_actual >= 2.5 > actual.as_limit
+    return told and limit.value == actual.value
 
 
 def _likeness(limit: Number, actual: Number) -> float:

@@ -87,11 +87,11 @@ def prepare(text: str) -> str:
     """Write a normal text so that numbers are read one by one.
 
     >>> prepare("range 1-8192, 600/512 tokens, 8 192 токенов, a single text per request")
-    'range 1 to 8192, 600 of 512 tokens, 8,192 токенов, 1 text per request'
+    'range 1 to 8192, 600 of limit 512 tokens, 8,192 токенов, 1 text per request'
     """
     text = _SPACED.sub(lambda found: found[0].replace(" ", ","), text)
     text = _ONE.sub("1 ", _RANGE_DASH.sub(r"\1 to \2", text))
-    return _SLASH.sub(r"\1 of \2", text)
+    return _SLASH.sub(r"\1 of limit \2", text)
 
 
 def find_numbers(text: str, *, status: int | None = None) -> list[Number]:

@@ -30,7 +30,7 @@ _WORDED = re.compile(
 _NAMED = re.compile(
     rf"\b(?:input id|(?:{_LONE}) (?:id|no\.?|number|nr\.?|at|in position|#)|(?:{_LONE})|входн\w+ текст"
     rf"|eingabe|texte|entree|texto|entrada|текст|элемент)s?\s?#?\(?{_MANY}\)?"
-    r"(?=\s?(?:of (?:your|the)|in (?:your|the)|has|have|had|is|are|was|were|contains?|exceeds?|:|,|\)"
+    r"(?=\s?(?:of (?:your|the)|in (?:your|the)|has|have|had|is|are|was|were|contains?|exceeds?|:|,|\)|\((?:counting|1-based|0-based|one-based)"
     r"|cannot"
     r"|can't|must|too|longer|over|hat|ist|a |est|tiene|es |tem |содерж|превыш|длин|слиш))"
 )

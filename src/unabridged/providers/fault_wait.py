@@ -131,7 +131,7 @@ def header_table(headers: object) -> dict[str, str]:
     """Any kind of headers as a plain mapping of lower-case names; empty if they are none."""
     try:
         items = headers.items() if hasattr(headers, "items") else list(headers or ())  # type: ignore[call-overload]
-        return {str(name).casefold().strip(): _text(value) for name, value in items}
+        return {_text(name).casefold(): _text(value) for name, value in items}
     except Exception:  # noqa: BLE001 - a stranger's object may raise anything
         return {}
 
