@@ -3,8 +3,10 @@
 import json
 import pickle
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from pathlib import Path
 from types import SimpleNamespace
 
 import httpx
@@ -18,6 +20,7 @@ from unabridged.providers.fault_text import read_reply
 from unabridged.providers.faults import classify, error_for
 from unabridged.types import Fault
 
+DATA = Path(__file__).parents[1] / "data"
 MESSAGE = "This model's maximum context length is 512 tokens, however you requested 700 tokens."
 WRAPPED = {"error": {"message": MESSAGE, "type": "invalid_request_error", "param": None, "code": None}}
 
@@ -70,6 +73,41 @@ FORMS = {
 def test_one_message_in_every_wrapping(form):
     fault = classify(400, FORMS[form])
     assert (fault.kind, fault.limit, fault.actual, fault.unit) == ("input_overflow", 512, 700, "tokens")
+
+
+WRAPPINGS = {
+    "bytes": lambda status, body: body.encode(),
+    "mapping": lambda status, body: {"error": {"message": body}},
+    "detail": lambda status, body: {"detail": body},
+    "json in json": lambda status, body: json.dumps(
+        {"error": json.dumps({"error": {"message": body, "code": status}})}
+    ),
+    "an SDK's text": lambda status, body: (
+        f"Error code: {status} - { ({'error': {'message': body, 'type': 'x'}})!r}"
+    ),
+    "an exception": lambda status, body: RuntimeError(body),
+    "a proxy's text": lambda status, body: f"litellm.APIError: XException - {body}",
+    "a traceback": lambda status, body: (
+        f'Traceback:\n  File "/app/x.py", line 512, in embed\n    raise E\nValueError: {body}'
+    ),
+}
+
+
+@pytest.mark.parametrize("wrapping", WRAPPINGS)
+def test_a_wrapping_changes_nothing_in_what_a_reply_means(wrapping):
+    texts = [path.read_text(encoding="utf-8") for path in sorted(DATA.glob("provider_errors*.jsonl"))]
+    lines = [line for text in texts for line in text.split("\n") if line]
+    changed = []
+    for row in map(json.loads, lines[::2]):
+        status, body = row.get("status"), row["body"]
+        if status == 200 or not body.strip() or body.startswith('{"texts"'):
+            continue  # an error in a success is told by its form; a bare field's name by standing alone
+        plain, wrapped = classify(status, body), classify(status, WRAPPINGS[wrapping](status, body))
+        if replace(plain, confidence=1.0, status=None, retry_after=None) != replace(
+            wrapped, confidence=1.0, status=None, retry_after=None
+        ):
+            changed.append((body, plain, wrapped))
+    assert changed == []
 
 
 def test_a_chinese_gateway_that_does_not_send_utf_8():

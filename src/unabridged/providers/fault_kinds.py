@@ -45,7 +45,7 @@ _BUDGET_TOO_LARGE = re.compile(
     rf"|(?:too (?:large|big|high)|exceed\w*|invalid|maximum|range of|支持的)[^.]{{0,40}}{_BUDGET}"
     r"|maximum output|max(?:imum)? (?:completion|output) tokens|最大输出|最大出力|최대 출력"
 )
-_BUDGET_FIRST = re.compile(rf"\W*(?:\w+ ){{0,4}}'?{_BUDGET}\b")
+_BUDGET_FIRST = re.compile(rf"(?:.{{0,120}}?[:-] )?\W*(?:\w+ ){{0,4}}'?{_BUDGET}\b")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s|[。！？；\n]|\s\|\s")
 _PER_MINUTE = re.compile(
     r"per ?(?:minute|second)|/ ?min|perminute|\b[rtqc]p[ms]\b|\bqps\b|每(?:分钟|秒)|毎分|分あたり|분당"

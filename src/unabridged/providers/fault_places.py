@@ -30,9 +30,9 @@ _WORDED = re.compile(
 _NAMED = re.compile(
     rf"\b(?:input id|(?:{_LONE}) (?:id|no\.?|number|nr\.?|at|in position|#)|(?:{_LONE})|входн\w+ текст"
     rf"|eingabe|texte|entree|texto|entrada|текст|элемент)s?\s?#?\(?{_MANY}\)?"
-    r"(?=\s?(?:of (?:your|the)|in (?:your|the)|has|have|had|is|are|was|were|contains?|exceeds?|:|,|\)|\((?:counting|1-based|0-based|one-based)"
-    r"|cannot"
-    r"|can't|must|too|longer|over|hat|ist|a |est|tiene|es |tem |содерж|превыш|длин|слиш))"
+    r"(?=\s?(?:of (?:your|the)|in (?:your|the)|has|have|had|is|are|was|were|contains?|exceeds?|:|,|\)"
+    r"|\((?:counting|1-based|0-based|one-based)|cannot|can't|must|too|longer|over|hat|ist|a |est|tiene|es "
+    r"|tem |содерж|превыш|длин|слиш))"
 )
 _ORDINAL = re.compile(
     r"第\s?(\d{1,6}(?:\s?[、,和及]\s?\d{1,6}){0,63})\s?(?:个|個|条|條|项|項|篇|段|行|件|番目|入力|文本|输入)"
@@ -47,8 +47,8 @@ _TOTAL = re.compile(r"number of (?:\w+ )?(?:inputs?|texts?|items?|documents?)|co
 _OUT_OF = re.compile(r"out of (?:range|bounds)|index-select|dim size|not in \[0")
 _DIGITS = re.compile(r"\d+")
 _FIELD = re.compile(
-    r"(?:^|\. )(?:invalid (?:value (?:for|of) )?(?:parameter |field |argument )?|(?:value )?error (?:in|for) "
-    r"|value \S+ for (?:argument|parameter) )?(?:the )?'([a-z_][\w.\[\]]*)'"
+    r"(?:^|[.:-] )(?:invalid (?:value (?:for|of) )?(?:parameter |field |argument )?"
+    r"|(?:value )?error (?:in|for) |value \S+ for (?:argument|parameter) )?(?:the )?'([a-z_][\w.\[\]]*)'"
     r"|(?:parameter|field|argument|param) '([a-z_][\w.\[\]]*)'"
     r"|'([a-z_][\w.]*)' (?:parameter|field|argument|property)|valid (\w+_\w+) must be"
 )

@@ -22,7 +22,7 @@ __all__ = ["Reading", "read_reply"]
 _LONGEST_BODY = 4_000_000
 _LONGEST_STATEMENT = 12_000
 _MOST_STATEMENTS = 40
-_DEEPEST = 8
+_DEEPEST = 24  # JSON in JSON in JSON takes three levels for each wrapping
 _MOST_NODES = 2_000
 _LONGEST_PAGE = 8_000
 
