@@ -88,7 +88,7 @@ WRAPPINGS = {
     "an exception": lambda status, body: RuntimeError(body),
     "a proxy's text": lambda status, body: f"litellm.APIError: XException - {body}",
     "a traceback": lambda status, body: (
-        f'Traceback:\n  File "/app/x.py", line 512, in embed\n    raise E\nValueError: {body}'
+        f'Traceback (most recent call last):\n  File "/app/x.py", line 512, in embed\n    raise E\nValueError: {body}'
     ),
 }
 

@@ -130,6 +130,12 @@ _INDEX = frozenset(
 )
 _PAGE = re.compile(r"<(?:!doctype|html|head|title|body|h1|center|\?xml|error)\b", re.IGNORECASE)
 _INVISIBLE = re.compile(r"<(script|style)\b[^<]*(?:<(?!/\1)[^<]*)*</\1\s*>", re.IGNORECASE)
+# Frames of a traceback hold paths, line numbers and source, and say nothing of what went wrong.
+_FRAMES = re.compile(
+    r'^ +File "[^"\n]*", line \d+[^\n]*\n(?: {3,}[^\n]*\n)*'
+    r"|^Traceback \(most recent[^\n]*\n|^\s+at [^\n]{0,400}:\d+[^\n]*$",
+    re.MULTILINE,
+)
 _TAG = re.compile(r"</?[a-zA-Z!?][^<>]*>")
 _STARTS = re.compile(r"""\{(?=\s*["'}]|\s*[A-Za-z_]\w*["']?\s*:)|\[(?=\s*\{)""")
 _STATED_STATUS = re.compile(
@@ -281,7 +287,7 @@ def _find_status(text: str, reading: Reading) -> None:
 
 def _pieces(text: str) -> Iterator[Any]:
     """Plain text and, between it, the mappings and lists that are written into it."""
-    text = _clip(text, 4 * _LONGEST_STATEMENT)
+    text = _FRAMES.sub("", _clip(text, 4 * _LONGEST_STATEMENT))
     at = 0
     for _ in range(8):  # more structures than that in one message say nothing new
         start = _STARTS.search(text, at)
