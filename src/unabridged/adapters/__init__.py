@@ -65,7 +65,7 @@ def wrap(client: _T, **options: Any) -> _T:
     adapter = _adapter_of(client)
     if adapter is None:
         raise ConfigError("wrap", _unknown(client))
-    return adapter.wrapped(client, checked)  # type: ignore[no-any-return]
+    return adapter.wrapped(client, checked)
 
 
 def _adapter_of(thing: Any) -> Any:

@@ -11,17 +11,17 @@ from unabridged.adapters.options import from_json, to_json
 from unabridged.adapters.rows import rows_for
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 __all__ = ["UnabridgedEmbeddingFunction", "wrapped"]
 
 _NAME = "unabridged"
 
 
-class _Name(str):
+class _Name(str):  # noqa: SLOT000 - it has a dictionary of its own, for one attribute
     """Our name, which also answers to the inner function's: a collection made before us opens with us."""
 
-    __slots__ = ("inner",)
+    inner: str | None = None
 
     def __eq__(self, other: object) -> bool:
         return str.__eq__(self, other) is True or other == self.inner
@@ -30,6 +30,15 @@ class _Name(str):
         return not self == other
 
     __hash__ = str.__hash__
+
+
+class _NameOf:
+    """Chroma asks the class for its name, and instances too."""
+
+    def __get__(self, function: UnabridgedEmbeddingFunction | None, _: type) -> Callable[[], str]:
+        made = _Name(_NAME)
+        made.inner = None if function is None else function._inner_name  # noqa: SLF001
+        return lambda: made
 
 
 def wrapped(inner: Any, options: Mapping[str, Any]) -> UnabridgedEmbeddingFunction:
@@ -52,17 +61,13 @@ class UnabridgedEmbeddingFunction(EmbeddingFunction[Documents]):
 
     def __call__(self, input: Documents) -> Embeddings:  # noqa: A002 - Chroma checks the name
         """A vector for each document."""
-        return self._rows.documents(input)  # type: ignore[no-any-return]
+        return self._rows.documents(input)
 
     def embed_query(self, input: Documents) -> Embeddings:  # noqa: A002
         """A vector for each query."""
         return [self._rows.query(text) for text in input]
 
-    def name(self=None) -> str:  # type: ignore[misc,override]
-        """The name under which Chroma keeps it."""
-        made = _Name(_NAME)
-        made.inner = getattr(self, "_inner_name", None)
-        return made
+    name = _NameOf()
 
     @property
     def _inner_name(self) -> str | None:

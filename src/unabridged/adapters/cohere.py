@@ -24,12 +24,12 @@ def wrapped(client: Any, options: Mapping[str, Any]) -> Any:
 
 class _Client(StandIn):
     def embed(self, **given: Any) -> Any:
-        return _EMBED.call(super().embed, self._unabridged, _host(self), **given)  # type: ignore[misc]
+        return _EMBED.call(self.theirs("embed"), self._unabridged, _host(self), **given)
 
 
 class _AsyncClient(StandIn):
     async def embed(self, **given: Any) -> Any:
-        return await _EMBED.acall(super().embed, self._unabridged, _host(self), **given)  # type: ignore[misc]
+        return await _EMBED.acall(self.theirs("embed"), self._unabridged, _host(self), **given)
 
 
 def _host(client: Any) -> str:
@@ -61,7 +61,7 @@ def _write(outcome: Outcome, given: dict[str, Any]) -> Any:
             else reply.embeddings.model_copy(update={"float_": rows})
         )
         return reply.model_copy(update={"embeddings": kept, "texts": texts, "meta": meta, **report})
-    by_type = EmbedByTypeResponseEmbeddings(float=rows)  # type: ignore[call-arg]
+    by_type = EmbedByTypeResponseEmbeddings(float=rows)
     return EmbedByTypeResponse(id="unabridged", embeddings=by_type, texts=texts, meta=meta, **report)
 
 

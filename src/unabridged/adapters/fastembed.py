@@ -30,18 +30,18 @@ class _Model(StandIn):
     def embed(
         self, documents: Any, batch_size: int = _BATCH, parallel: int | None = None, **given: Any
     ) -> Any:
-        bare = super().embed  # type: ignore[misc]
+        bare = self.theirs("embed")
         settings = {"batch_size": batch_size, "parallel": parallel, **given}
         # Workers are started once a call, so then all goes in one.
         size = batch_size if parallel is None else None
         return _embed(self, "embed", lambda texts: list(bare(texts, **settings)), documents, size, given)
 
     def passage_embed(self, texts: Any, **given: Any) -> Any:
-        bare = super().passage_embed  # type: ignore[misc]
+        bare = self.theirs("passage_embed")
         return _embed(self, "passage", lambda some: list(bare(some, **given)), texts, _BATCH, given)
 
     def query_embed(self, query: Any, **given: Any) -> Any:
-        bare = super().query_embed  # type: ignore[misc]
+        bare = self.theirs("query_embed")
         return _embed(self, "query", lambda some: list(bare(some, **given)), query, _BATCH, given)
 
 

@@ -34,12 +34,14 @@ class _Client(StandIn):
 
 class _Models(StandIn):
     def embed_content(self, **given: Any) -> Any:
-        return _EMBED.call(super().embed_content, self._unabridged, _host(self), **_whole(self, given))  # type: ignore[misc]
+        return _EMBED.call(self.theirs("embed_content"), self._unabridged, _host(self), **_whole(self, given))
 
 
 class _AsyncModels(StandIn):
     async def embed_content(self, **given: Any) -> Any:
-        return await _EMBED.acall(super().embed_content, self._unabridged, _host(self), **_whole(self, given))  # type: ignore[misc]
+        return await _EMBED.acall(
+            self.theirs("embed_content"), self._unabridged, _host(self), **_whole(self, given)
+        )
 
 
 def _host(models: Any) -> str:
@@ -63,7 +65,8 @@ def _cuts(given: dict[str, Any]) -> bool:
 
 def _read(reply: Any) -> Answer:
     counts = [getattr(item.statistics, "token_count", None) for item in reply.embeddings or []]
-    tokens = None if not counts or None in counts else int(sum(counts))
+    stated = [int(count) for count in counts if count is not None]
+    tokens = sum(stated) if stated and len(stated) == len(counts) else None
     return Answer([item.values for item in reply.embeddings or []], tokens=tokens)
 
 

@@ -21,7 +21,7 @@ def wrapped(inner: EmbedderClient, options: Mapping[str, Any]) -> UnabridgedEmbe
     return UnabridgedEmbedder(inner, **options)
 
 
-class UnabridgedEmbedder(EmbedderClient):  # type: ignore[misc]
+class UnabridgedEmbedder(EmbedderClient):
     """An embedder for texts of any length, around another one."""
 
     def __init__(self, inner: EmbedderClient, **options: Any) -> None:
@@ -41,11 +41,11 @@ class UnabridgedEmbedder(EmbedderClient):  # type: ignore[misc]
         given = listed(input_data)
         if isinstance(given, list) and len(given) == 1 and isinstance(given[0], str):
             given = given[0]
-        return await self._rows.aquery(given)  # type: ignore[no-any-return]
+        return await self._rows.aquery(given)
 
     async def create_batch(self, input_data_list: list[str]) -> list[list[float]]:
         """A vector for each text."""
-        return await self._rows.adocuments(input_data_list)  # type: ignore[no-any-return]
+        return await self._rows.adocuments(input_data_list)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "inner":

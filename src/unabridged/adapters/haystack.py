@@ -77,7 +77,7 @@ class _Embedder:
 
     async def _arun(self, **given: Any) -> dict[str, Any]:
         if hasattr(self._asked, "run_async"):
-            return await self._asked.run_async(**given)  # type: ignore[no-any-return]
+            return await self._asked.run_async(**given)
         return await asyncio.to_thread(self._asked.run, **given)
 
     def _ask(self, request: Request) -> Answer:
@@ -95,7 +95,7 @@ class UnabridgedTextEmbedder(_Embedder):
     def run(self, text: str) -> dict[str, Any]:
         """Embed one text."""
         if not isinstance(text, str):
-            return self._asked.run(text=text)  # type: ignore[no-any-return]
+            return self._asked.run(text=text)
         return self._bridge.run([text], lambda: self._asked.run(text=text), _text_output)
 
     @component.output_types(embedding=list[float], meta=dict[str, Any])
@@ -121,7 +121,7 @@ class UnabridgedDocumentEmbedder(_Embedder):
         """Embed documents: new ones come back, with their vectors."""
         texts = self._texts(documents)
         if texts is None:
-            return self._asked.run(documents=documents)  # type: ignore[no-any-return]
+            return self._asked.run(documents=documents)
         try:
             return self._bridge.run(
                 texts,
@@ -131,7 +131,7 @@ class UnabridgedDocumentEmbedder(_Embedder):
         except Exception:
             if getattr(self.inner, "raise_on_failure", True):
                 raise
-            return self.inner.run(documents=documents)  # type: ignore[no-any-return] # it logs, and goes on
+            return self.inner.run(documents=documents)  # it logs, and goes on
 
     @component.output_types(documents=list[Document], meta=dict[str, Any])
     async def run_async(self, documents: list[Document]) -> dict[str, Any]:
@@ -148,7 +148,7 @@ class UnabridgedDocumentEmbedder(_Embedder):
         except Exception:
             if getattr(self.inner, "raise_on_failure", True):
                 raise
-            return await self.inner.run_async(documents=documents)  # type: ignore[no-any-return]
+            return await self.inner.run_async(documents=documents)
 
     def _texts(self, documents: Any) -> list[str] | None:
         """What the inner component would embed, less prefix and suffix: chosen meta fields, content."""

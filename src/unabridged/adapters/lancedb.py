@@ -31,7 +31,7 @@ def wrapped(inner: Any, options: Mapping[str, Any]) -> UnabridgedEmbeddingFuncti
 
 
 @register(_NAME)
-class UnabridgedEmbeddingFunction(TextEmbeddingFunction):  # type: ignore[misc]
+class UnabridgedEmbeddingFunction(TextEmbeddingFunction):
     """``get_registry().get("unabridged").create(model="openai/text-embedding-3-small")``, or around another.
 
     A table keeps its configuration; to open it elsewhere, import this module first.

@@ -42,19 +42,19 @@ class UnabridgedEmbeddings(Embeddings):
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """A vector for each text."""
-        return self._rows.documents(texts)  # type: ignore[no-any-return]
+        return self._rows.documents(texts)
 
     def embed_query(self, text: str) -> list[float]:
         """The vector of a query."""
-        return self._rows.query(text)  # type: ignore[no-any-return]
+        return self._rows.query(text)
 
     async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
         """As :meth:`embed_documents`, for async callers."""
-        return await self._rows.adocuments(texts)  # type: ignore[no-any-return]
+        return await self._rows.adocuments(texts)
 
     async def aembed_query(self, text: str) -> list[float]:
         """As :meth:`embed_query`, for async callers."""
-        return await self._rows.aquery(text)  # type: ignore[no-any-return]
+        return await self._rows.aquery(text)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "inner":

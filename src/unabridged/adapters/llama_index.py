@@ -57,22 +57,22 @@ class UnabridgedEmbedding(BaseEmbedding):
         return "UnabridgedEmbedding"
 
     def _get_text_embedding(self, text: str) -> list[float]:
-        return self._rows.documents([text])[0]  # type: ignore[no-any-return]
+        return self._rows.documents([text])[0]
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        return self._rows.documents(texts)  # type: ignore[no-any-return]
+        return self._rows.documents(texts)
 
     def _get_query_embedding(self, query: str) -> list[float]:
-        return self._rows.query(query)  # type: ignore[no-any-return]
+        return self._rows.query(query)
 
     async def _aget_text_embedding(self, text: str) -> list[float]:
-        return (await self._rows.adocuments([text]))[0]  # type: ignore[no-any-return]
+        return (await self._rows.adocuments([text]))[0]
 
     async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        return await self._rows.adocuments(texts)  # type: ignore[no-any-return]
+        return await self._rows.adocuments(texts)
 
     async def _aget_query_embedding(self, query: str) -> list[float]:
-        return await self._rows.aquery(query)  # type: ignore[no-any-return]
+        return await self._rows.aquery(query)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self.inner, self.options)

@@ -20,7 +20,7 @@ def wrapped(inner: EmbeddingBase, options: Mapping[str, Any]) -> UnabridgedEmbed
     return UnabridgedEmbedding(inner, **options)
 
 
-class UnabridgedEmbedding(EmbeddingBase):  # type: ignore[misc]
+class UnabridgedEmbedding(EmbeddingBase):
     """An embedder for texts of any length, around another one."""
 
     def __init__(self, inner: EmbeddingBase, **options: Any) -> None:
@@ -31,11 +31,11 @@ class UnabridgedEmbedding(EmbeddingBase):  # type: ignore[misc]
 
     def embed(self, text: str, memory_action: str | None = None) -> list[float]:
         """The vector of a text that is added, searched for, or updated."""
-        return self._for(memory_action).query(text)  # type: ignore[no-any-return]
+        return self._for(memory_action).query(text)
 
     def embed_batch(self, texts: Sequence[str], memory_action: str | None = "add") -> list[list[float]]:
         """A vector for each text."""
-        return self._for(memory_action).documents(texts)  # type: ignore[no-any-return]
+        return self._for(memory_action).documents(texts)
 
     def _for(self, action: str | None) -> Rows:
         """mem0's embedders may tell the actions apart, so each has calls of its own."""

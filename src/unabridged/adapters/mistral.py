@@ -31,10 +31,10 @@ class _Client(StandIn):
 
 class _Embeddings(StandIn):
     def create(self, **given: Any) -> Any:
-        return _CREATE.call(super().create, self._unabridged, _host(self, given), **given)  # type: ignore[misc]
+        return _CREATE.call(self.theirs("create"), self._unabridged, _host(self, given), **given)
 
     async def create_async(self, **given: Any) -> Any:
-        return await _CREATE.acall(super().create_async, self._unabridged, _host(self, given), **given)  # type: ignore[misc]
+        return await _CREATE.acall(self.theirs("create_async"), self._unabridged, _host(self, given), **given)
 
 
 def _host(resource: Any, given: dict[str, Any]) -> str:

@@ -24,10 +24,10 @@ def wrapped(client: Any, options: Mapping[str, Any]) -> Any:
 
 class _Client(StandIn):
     def embed(self, *args: Any, **given: Any) -> Any:
-        return _EMBED.call(super().embed, self._unabridged, _host(self), *args, **given)  # type: ignore[misc]
+        return _EMBED.call(self.theirs("embed"), self._unabridged, _host(self), *args, **given)
 
     def embeddings(self, *args: Any, **given: Any) -> Any:
-        bare = super().embeddings  # type: ignore[misc]
+        bare = self.theirs("embeddings")
 
         def each(prompt: Any, **rest: Any) -> Any:
             """The older route takes one text a request."""
@@ -40,10 +40,10 @@ class _Client(StandIn):
 
 class _AsyncClient(StandIn):
     async def embed(self, *args: Any, **given: Any) -> Any:
-        return await _EMBED.acall(super().embed, self._unabridged, _host(self), *args, **given)  # type: ignore[misc]
+        return await _EMBED.acall(self.theirs("embed"), self._unabridged, _host(self), *args, **given)
 
     async def embeddings(self, *args: Any, **given: Any) -> Any:
-        bare = super().embeddings  # type: ignore[misc]
+        bare = self.theirs("embeddings")
 
         async def each(prompt: Any, **rest: Any) -> Any:
             if isinstance(prompt, list):

@@ -59,7 +59,7 @@ class _Embeddings(StandIn):
     forgets = _VIEWS
 
     def create(self, **given: Any) -> Any:
-        bare = super().create  # type: ignore[misc]
+        bare = self.theirs("create")
         call = _Embedding(self, given)
         if call.texts is None:
             return bare(**call.given)
@@ -75,7 +75,7 @@ class _AsyncEmbeddings(StandIn):
     forgets = _VIEWS
 
     async def create(self, **given: Any) -> Any:
-        bare = super().create  # type: ignore[misc]
+        bare = self.theirs("create")
         call = _Embedding(self, given)
         if call.texts is None:
             return await bare(**call.given)
@@ -111,7 +111,7 @@ class _Embedding:
         fixed = {k: v for k, v in self.given.items() if k not in (*_EXTRAS, "input")}
         settings = repr(sorted(fixed.items()))
         bridges = self.resource._unabridged  # noqa: SLF001
-        return bridges.at((self.host, settings), lambda: self._provider(fixed, settings))  # type: ignore[no-any-return]
+        return bridges.at((self.host, settings), lambda: self._provider(fixed, settings))
 
     def _provider(self, fixed: dict[str, Any], settings: str) -> ClientProvider:
         create = plain(self.resource).with_raw_response.create

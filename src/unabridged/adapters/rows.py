@@ -154,19 +154,19 @@ class OwnRows:
 
     def documents(self, texts: Any) -> list[list[float]]:
         """A row a text."""
-        return self.embedder.embed(list(listed(texts))).tolist()  # type: ignore[no-any-return]
+        return self.embedder.embed(list(listed(texts))).tolist()
 
     def query(self, text: str) -> list[float]:
         """The row of one query."""
-        return self.embedder.embed_query([text])[0].tolist()  # type: ignore[no-any-return]
+        return self.embedder.embed_query([text])[0].tolist()
 
     async def adocuments(self, texts: Any) -> list[list[float]]:
         """As :meth:`documents`."""
-        return (await self.embedder.aembed(list(listed(texts)))).tolist()  # type: ignore[no-any-return]
+        return (await self.embedder.aembed(list(listed(texts)))).tolist()
 
     async def aquery(self, text: str) -> list[float]:
         """As :meth:`query`."""
-        return (await self.embedder.aembed_query([text]))[0].tolist()  # type: ignore[no-any-return]
+        return (await self.embedder.aembed_query([text]))[0].tolist()
 
 
 def _row(made: Outcome) -> Any:

@@ -39,7 +39,7 @@ def wrapped(model: Any, options: Mapping[str, Any]) -> Any:
 
 class _Model(StandIn):
     def encode(self, *args: Any, **named: Any) -> Any:
-        bare = super().encode  # type: ignore[misc]
+        bare = self.theirs("encode")
         names = list(inspect.signature(bare).parameters)  # the first is "inputs", or once "sentences"
         given = {**dict(zip(names, args, strict=False)), **named}
         first = "sentences" if "sentences" in given else names[0]
@@ -93,7 +93,7 @@ def _bridge(model: Any, bare: Any, given: dict[str, Any]) -> Bridge:
             settings={"arguments": settings},
         )
 
-    return model._unabridged.at(settings, make)  # type: ignore[no-any-return] # noqa: SLF001
+    return model._unabridged.at(settings, make)  # noqa: SLF001
 
 
 def _name(model: Any) -> str:

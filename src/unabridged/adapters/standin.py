@@ -23,6 +23,10 @@ class StandIn:
     client_class: type
     forgets: tuple[str, ...] = ()  # names in its dictionary that the plain client must not have
 
+    def theirs(self, name: str) -> Any:
+        """The client's own method, bound to this stand-in."""
+        return getattr(super(), name)
+
     def __del__(self) -> None:
         """Nothing: the connections are the client's, whatever its class does here."""
 
@@ -32,11 +36,12 @@ class StandIn:
 
 def stand_in(client: _T, calls: type[StandIn], options: Mapping[str, Any]) -> _T:
     """A shallow copy whose class puts ``calls`` before the client's own. The client is not touched."""
-    made: Any = object.__new__(_kind(calls, type(client)))
+    kinds: tuple[Any, Any] = (calls, type(client))
+    made: Any = object.__new__(_kind(*kinds))
     made.__dict__.update(client.__dict__)
     made.__dict__[_STATE] = Bridges(options)
     made.__dict__[_CLIENT] = client  # some clients hang up when nobody holds them any more
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def plain(standing: Any) -> Any:
@@ -48,7 +53,7 @@ def plain(standing: Any) -> Any:
 
 
 @cache
-def _kind(calls: type[StandIn], kind: type) -> type:
+def _kind(calls: Any, kind: Any) -> type:
     names: dict[str, Any] = {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
     names["client_class"] = kind
     return type(kind.__name__, (calls, kind), names)

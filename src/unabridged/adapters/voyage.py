@@ -24,12 +24,12 @@ def wrapped(client: Any, options: Mapping[str, Any]) -> Any:
 
 class _Client(StandIn):
     def embed(self, *args: Any, **given: Any) -> Any:
-        return _EMBED.call(super().embed, self._unabridged, _host(self), *args, **given)  # type: ignore[misc]
+        return _EMBED.call(self.theirs("embed"), self._unabridged, _host(self), *args, **given)
 
 
 class _AsyncClient(StandIn):
     async def embed(self, *args: Any, **given: Any) -> Any:
-        return await _EMBED.acall(super().embed, self._unabridged, _host(self), *args, **given)  # type: ignore[misc]
+        return await _EMBED.acall(self.theirs("embed"), self._unabridged, _host(self), *args, **given)
 
 
 def _host(client: Any) -> str:
