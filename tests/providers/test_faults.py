@@ -44,10 +44,10 @@ def test_the_provider_hint_changes_nothing_for_the_worse():
         )
 
 
-@pytest.mark.parametrize("part", ["a", "b", "c", "d", "e", "f"])
+@pytest.mark.parametrize("part", ["a", "b", "c", "d", "e", "f", "g"])
 def test_collected_and_translated_wordings_are_understood_in_every_field(part):
     collected = [row for row in rows("provider_errors_more.jsonl") if row["round"] == part]
-    assert len(collected) >= 60
+    assert len(collected) >= 50
     missed = [
         (row["body"], bad)
         for row in collected

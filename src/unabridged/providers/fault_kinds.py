@@ -134,7 +134,8 @@ class Seen:
 
     def _by_shape(self) -> float:
         if self.writes("length shapes"):
-            return 0.6 if "index out of range in self" in self.text else 0.9
+            guess = "index out of range in self" in self.text or "out of data bounds" in self.text
+            return 0.6 if guess else 0.9
         return 0.95 if concept("codes").search(self.codes) else 0.0
 
     def _by_words(self) -> float:

@@ -61,8 +61,11 @@ _ACTUAL_FIELDS = (
     "total_tokens",
 )
 _SHAPES = re.compile(
-    r"index-select invalid index \d+ with dim size (?P<only>\d+)|is not in \[0, ?(?P<end>\d+)"
+    r"inclusive range \[-?\d+, ?(?P<last>\d+)\]"
+    r"|index-select invalid index \d+ with dim size (?P<only>\d+)|is not in \[0, ?(?P<end>\d+)"
     r"|tensor (?:a )?\((?P<a>\d+)\).{0,60}?(?:tensor b|existing size) \((?P<b>\d+)\)"
+    r"|\(\d+, ?(?P<g>\d+), ?(?P<same1>\d+)\) and \(\d+, ?(?P<h>\d+), ?(?P=same1)\) cannot"
+    r"|lhs: \[\d+, ?(?P<i>\d+), ?(?P<same2>\d+)\], rhs: \[\d+, ?(?P<j>\d+), ?(?P=same2)\]"
     r"|other than 1\. (?P<c>\d+) by (?P<d>\d+)|expected \[-1, ?(?P<e>\d+)\], got \[\d+, ?(?P<f>\d+)\]"
 )
 
@@ -160,7 +163,10 @@ def by_shape(text: str) -> Measured | None:
     512
     """
     found = _SHAPES.search(text)
-    sizes = sorted(int(size[:12]) for size in found.groups() if size) if found else []
+    named = found.groupdict() if found else {}
+    if named.get("last"):
+        return Measured(int(named["last"][:12]) + 1, None, None, "tokens")
+    sizes = sorted(int(size[:12]) for name, size in named.items() if size and not name.startswith("same"))
     if not sizes:
         return None
     return Measured(sizes[0], sizes[1] if len(sizes) == 2 else None, None, "tokens")

@@ -51,7 +51,8 @@ _SCALES = {
     "go": 1024**3,
 }  # fmt: skip
 _NAMES_A_STATUS = re.compile(
-    r"\W{0,3}(?:client error|server error|bad request|too many|payload|request|unauthor|forbidden|not found"
+    r"\W{0,3}(?:client error|server error|error\b|bad request"
+    r"|too many|payload|request|unauthor|forbidden|not found"
     r"|invalid|internal)"
 )
 _STATUS_BEFORE = re.compile(r"(?:error|api|http|status|code)\W*\(?\W*$")

@@ -38,7 +38,8 @@ _STRINGS = re.compile(
 )
 _TOKENS = re.compile(r"token|トークン|토큰|令牌|词元|токен|jeton|context|上下文")
 _BYTES = re.compile(
-    r"\bbytes?\b|payload|\bbody\b|entity|content too large|request (?:is )?too (?:large|long)|length limit"
+    r"\bbytes?\b|payload|\bbody\b|entity|content too large"
+    r"|request size|request (?:is )?too (?:large|long)|length limit"
     r"|message larger|请求体|本文|본문|ボディ|cuerpo|corps|corpo\b|тело|korper|nutzlast"
     r"|carga util|charge utile"
 )
