@@ -83,6 +83,30 @@ def test_wrapping_again_changes_the_options_and_does_not_cut_twice():
     assert len(twice.embed_query(LONG)) == 8
 
 
+async def test_langchain_further_arguments_are_passed_on_in_every_request():
+    pytest.importorskip("langchain_core")
+    from langchain_core.embeddings import Embeddings
+
+    class Sized(Embeddings):
+        sizes: list = []  # noqa: RUF012
+
+        def embed_documents(self, texts, chunk_size=None):
+            self.sizes.append(chunk_size)
+            return [[1.0, 0.0] for _ in texts]
+
+        async def aembed_documents(self, texts, chunk_size=None):
+            return self.embed_documents(texts, chunk_size)
+
+        def embed_query(self, text):
+            return [0.0, 1.0]
+
+    wrapped = wrap(Sized(), limit=300, cache=False)
+    for text in ("short", LONG):
+        assert wrapped.embed_documents([text], chunk_size=7) == [[1.0, 0.0]]
+        assert await wrapped.aembed_documents([text], 7) == [[1.0, 0.0]]
+    assert set(Sized.sizes) == {7}
+
+
 # -- LlamaIndex ----------------------------------------------------------------------------------------
 
 
@@ -419,6 +443,14 @@ def test_ollama_older_route_and_explicit_cutting():
         whole = client.embed(MODEL, LONG)
         assert whole.embeddings[0] != pytest.approx(cut.embeddings[0])
         assert whole.prompt_eval_count > 1000
+
+
+def test_a_method_of_a_client_is_wrapped_with_its_client():
+    ollama = pytest.importorskip("ollama")
+    with LoopbackProvider("ollama", limit=LIMIT) as server:
+        embed = wrap(ollama.Client(server.root).embed, limit=300, cache=False)
+        assert len(embed(MODEL, [LONG, "a"]).embeddings) == 2
+        assert isinstance(wrap(ollama.embed).__self__, ollama.Client)
 
 
 async def test_ollama_older_route_async():

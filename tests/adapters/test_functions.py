@@ -116,6 +116,27 @@ def test_further_arguments_are_passed_on_and_keep_calls_apart():
     assert embed([LONG])[0] == pytest.approx([1.0, 1.0])
 
 
+@pytest.mark.parametrize("text", ["short", LONG], ids=["short", "long"])
+def test_a_function_of_one_text_may_give_a_table_of_one_row(text):
+    rows = wrap(lambda text: lengths([text]), limit=LIMIT)(text)
+    assert np.shape(rows) == (1, 2)
+
+
+def test_texts_may_be_given_by_name():
+    def by_name(*, model, input):  # noqa: A002 - as SDKs call it
+        assert model == "m"
+        return lengths(input)
+
+    embed = wrap(by_name, limit=LIMIT)
+    assert embed(model="m", input=["a"]) == [[1.0, 1.0]]
+    assert len(embed(model="m", input=[LONG, "a"])) == 2
+    assert len(wrap(lengths, limit=LIMIT)(texts=[LONG, "a"])) == 2
+    with pytest.raises(TypeError):
+        embed(model="m")
+    with pytest.raises(TypeError):
+        wrap(lengths)()
+
+
 def test_methods_partials_and_objects_are_functions_too():
     class Model:
         name = "a model"

@@ -62,6 +62,9 @@ def wrap(client: _T, **options: Any) -> _T:
     [5.0, 1.0]
     """
     checked = _checked(options)
+    owner = getattr(client, "__self__", None)
+    if inspect.ismethod(client) and _named(owner) is not None:  # a method of a client that is known
+        return getattr(wrap(owner, **options), client.__name__)
     adapter = _adapter_of(client)
     if adapter is None:
         raise ConfigError("wrap", _unknown(client))

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from unabridged.adapters.bridge import Bridges
 from unabridged.adapters.client import Answer, ClientProvider, verified
@@ -16,6 +19,9 @@ if TYPE_CHECKING:
 
     from unabridged.adapters.bridge import Bridge, Outcome
     from unabridged.types import Request
+
+# What the parameter with the texts is called; else it is the first.
+_TEXTS = ("texts", "input", "inputs", "sentences", "documents", "contents")
 
 __all__ = ["AsyncFunction", "Function", "wrapped"]
 
@@ -34,14 +40,12 @@ class Function:
         self._options = dict(options)
         self._bridges = Bridges(options)
 
-    def __call__(self, texts: Any, *rest: Any, **named: Any) -> Any:
+    def __call__(self, *args: Any, **named: Any) -> Any:
         """Embed one text or several."""
-        given = listed(texts)
-        several = texts_of(given)
-        if several is None:
-            return self._function(given, *rest, **named)
-        bridge = self._bridge(rest, named, alone=isinstance(given, str))
-        return bridge.run(several, lambda: _checked(self._function(given, *rest, **named), given), _shaped)
+        call = _Call(self._function, args, named)
+        if call.texts is None:
+            return call.made(call.given)
+        return self._bridge(call).run(call.texts, lambda: call.checked(call.made(call.given)), _shaped)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -51,33 +55,28 @@ class Function:
     def __reduce__(self) -> tuple[Any, ...]:
         return wrapped, (self._function, self._options)
 
-    def _bridge(self, rest: tuple[Any, ...], named: dict[str, Any], *, alone: bool) -> Bridge:
-        settings = repr((rest, sorted(named.items()), alone))
-        return self._bridges.at(settings, lambda: self._provider(rest, named, settings, alone=alone))
+    def _bridge(self, call: _Call) -> Bridge:
+        return self._bridges.at(call.settings, lambda: self._provider(call))
 
-    def _provider(
-        self, rest: tuple[Any, ...], named: dict[str, Any], settings: str, *, alone: bool
-    ) -> ClientProvider:
+    def _provider(self, call: _Call) -> ClientProvider:
         def ask(request: Request) -> Answer:
-            if not alone:
-                rows = self._function(list(request.texts), *rest, **named)
-                return Answer(rows, sample=rows)
-            each = [self._function(text, *rest, **named) for text in request.texts]
-            return Answer(each, sample=each[0])
+            if call.alone:
+                return _each([call.made(text) for text in request.texts])
+            rows = call.made(list(request.texts))
+            return Answer(rows, sample=rows)
 
         async def aask(request: Request) -> Answer:
-            if not alone:
-                rows = await self._function(list(request.texts), *rest, **named)
-                return Answer(rows, sample=rows)
-            each = await asyncio.gather(*(self._function(text, *rest, **named) for text in request.texts))
-            return Answer(each, sample=each[0])
+            if call.alone:
+                return _each(await asyncio.gather(*map(call.made, request.texts)))
+            rows = await call.made(list(request.texts))
+            return Answer(rows, sample=rows)
 
         return ClientProvider(
             name="function",
             model=str(self._options.get("model") or getattr(self._function, "__qualname__", "function")),
             ask=None if isinstance(self, AsyncFunction) else ask,
             aask=aask if isinstance(self, AsyncFunction) else None,
-            settings={"arguments": settings},
+            settings={"arguments": call.settings},
         )
 
 
@@ -92,25 +91,59 @@ class AsyncFunction(Function):
         else:
             self._is_coroutine = asyncio.coroutines._is_coroutine  # type: ignore[attr-defined] # noqa: SLF001
 
-    async def __call__(self, texts: Any, *rest: Any, **named: Any) -> Any:
+    async def __call__(self, *args: Any, **named: Any) -> Any:
         """Embed one text or several."""
-        given = listed(texts)
-        several = texts_of(given)
-        if several is None:
-            return await self._function(given, *rest, **named)
-        bridge = self._bridge(rest, named, alone=isinstance(given, str))
+        call = _Call(self._function, args, named)
+        if call.texts is None:
+            return await call.made(call.given)
 
         async def direct() -> Any:
-            return _checked(await self._function(given, *rest, **named), given)
+            return call.checked(await call.made(call.given))
 
-        return await bridge.arun(several, direct, _shaped)
+        return await self._bridge(call).arun(call.texts, direct, _shaped)
 
 
-def _checked(answer: Any, given: Any) -> Any:
-    if isinstance(given, str):
-        verified([answer], [given], "function")
+class _Call:
+    """One call of a function: its texts, by position or by name, and all else, which is passed on."""
+
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> None:
+        self.function, self.rest, self.named = function, args[1:], dict(named)
+        self.name = None if args else next((n for n in (*_TEXTS, *_first(function)) if n in named), None)
+        self.missing = not args and self.name is None
+        self.given = listed(args[0]) if args else listed(self.named.pop(self.name or "", None))
+        self.texts = texts_of(self.given)
+        self.alone = isinstance(self.given, str)
+        self.settings = repr((self.rest, sorted(self.named.items()), self.alone))
+
+    def made(self, texts: Any) -> Any:
+        """What the function makes of texts, called in the same way."""
+        if self.missing:
+            return self.function(**self.named)
+        if self.name is None:
+            return self.function(texts, *self.rest, **self.named)
+        return self.function(**self.named, **{self.name: texts})
+
+    def checked(self, answer: Any) -> Any:
+        """The function's own answer, if there is a vector for each text."""
+        verified([_row(answer)] if self.alone else answer, self.texts or [], "function")
         return answer
-    return verified(answer, given, "function")
+
+
+@lru_cache(maxsize=256)
+def _first(function: Any) -> tuple[str, ...]:
+    try:
+        return tuple(inspect.signature(function).parameters)[:1]
+    except (TypeError, ValueError):  # a builtin that does not say
+        return ()
+
+
+def _row(answer: Any) -> Any:
+    """The vector of one text, which some functions give as the only row of several."""
+    return answer[0] if np.ndim(answer) == 2 else answer
+
+
+def _each(answers: list[Any]) -> Answer:
+    return Answer(list(map(_row, answers)), sample=answers[0])
 
 
 def _shaped(outcome: Outcome) -> Any:

@@ -73,11 +73,12 @@ def host_of(url: Any, default: str) -> str:
 
 
 def own_limit(thing: Any) -> tuple[Limit | None, Any]:
-    """Limit and tokenizer of a sentence-transformers model, the thing's own or one inside it.
+    """Limit and tokenizer of a sentence-transformers model, the thing itself or inside it.
 
     It cuts silently at ``max_seq_length``, so this is the limit that matters.
     """
-    for model in (thing, *_attributes(thing, _INSIDE)):
+    inside = _attributes(thing, _INSIDE)
+    for model in (thing, *inside, *(inner for one in inside for inner in _attributes(one, _INSIDE))):
         length = getattr(model, "max_seq_length", None)
         if type(length) is int and hasattr(model, "encode"):
             fast = getattr(getattr(model, "tokenizer", None), "backend_tokenizer", None)

@@ -39,22 +39,33 @@ class UnabridgedEmbeddings(Embeddings):
         self.inner = inner
         self.options = options
         self._rows = rows_for(inner, options, _calls)
+        self._others: dict[str, Any] = {}
 
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+    def embed_documents(self, texts: list[str], *rest: Any, **named: Any) -> list[list[float]]:
         """A vector for each text."""
-        return self._rows.documents(texts)
+        return self._with(rest, named).documents(texts)
 
     def embed_query(self, text: str) -> list[float]:
         """The vector of a query."""
         return self._rows.query(text)
 
-    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+    async def aembed_documents(self, texts: list[str], *rest: Any, **named: Any) -> list[list[float]]:
         """As :meth:`embed_documents`, for async callers."""
-        return await self._rows.adocuments(texts)
+        return await self._with(rest, named).adocuments(texts)
 
     async def aembed_query(self, text: str) -> list[float]:
         """As :meth:`embed_query`, for async callers."""
         return await self._rows.aquery(text)
+
+    def _with(self, rest: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Some embeddings take more than texts (``chunk_size`` and so on): it is theirs, in every request."""
+        if not rest and not named:
+            return self._rows
+        calls = _calls(self.inner)
+        for name in ("documents", "adocuments"):
+            calls[name] = _bound(calls[name], rest, named)
+        key = repr((rest, sorted(named.items())))
+        return self._others.setdefault(key, rows_for(self.inner, self.options, lambda _: calls))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "inner":
@@ -76,3 +87,7 @@ def _calls(inner: Embeddings) -> dict[str, Any]:
         "adocuments": inner.aembed_documents,
         "aquery": inner.aembed_query,
     }
+
+
+def _bound(call: Any, rest: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    return lambda texts: call(texts, *rest, **named)

@@ -7,13 +7,11 @@ raw and streaming responses are the SDK's own as well.
 
 from __future__ import annotations
 
-import base64
-import json
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from unabridged.adapters.client import Answer, ClientProvider, current, rows_of, sound
 from unabridged.adapters.identity import host_of
+from unabridged.adapters.openai_answers import answer_of, replaying
 from unabridged.adapters.shapes import listed, texts_of
 from unabridged.adapters.standin import StandIn, plain, stand_in
 from unabridged.adapters.token_ids import as_texts
@@ -117,10 +115,10 @@ class _Embedding:
         create = plain(self.resource).with_raw_response.create
 
         def ask(request: Request) -> Answer:
-            return _answer(create(**fixed, **current().extras, input=list(request.texts)))
+            return answer_of(create(**fixed, **current().extras, input=list(request.texts)))
 
         async def aask(request: Request) -> Answer:
-            return _answer(await create(**fixed, **current().extras, input=list(request.texts)))
+            return answer_of(await create(**fixed, **current().extras, input=list(request.texts)))
 
         return ClientProvider(
             name=self.name,
@@ -147,39 +145,6 @@ class _Embedding:
 
     def replayer(self, outcome: Outcome) -> Any:
         """The SDK's resource on a client that answers with the outcome, without a network."""
-        headers = dict(outcome.sample or {})
-        content = self._payload(outcome)
-        httpx = _httpx(self.client)
-        transport = httpx.MockTransport(lambda _: httpx.Response(200, headers=headers, content=content))
-        kind = httpx.AsyncClient if "Async" in type(self.resource).__name__ else httpx.Client
-        return plain(self.client).copy(http_client=kind(transport=transport)).embeddings
-
-    def _payload(self, outcome: Outcome) -> bytes:
-        if self.given.get("encoding_format") == "float":
-            rows: list[Any] = outcome.vectors.tolist()
-        else:
-            rows = [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in outcome.vectors]
-        data = [{"object": "embedding", "index": at, "embedding": row} for at, row in enumerate(rows)]
-        usage = {"prompt_tokens": outcome.tokens, "total_tokens": outcome.tokens}
-        reply = {"object": "list", "data": data, "model": self.given["model"], "usage": usage}
-        return json.dumps({**reply, "unabridged": outcome.report}).encode()
-
-
-def _answer(raw: Any) -> Answer:
-    reply = raw.parse()
-    headers = {
-        k: v for k, v in raw.http_response.headers.items() if not k.startswith(("content-", "transfer-"))
-    }
-    return Answer(
-        [item.embedding for item in reply.data],
-        tokens=getattr(getattr(reply, "usage", None), "total_tokens", None),
-        model=getattr(reply, "model", None),
-        indices=[item.index for item in reply.data],
-        sample=headers,
-    )
-
-
-def _httpx(client: Any) -> Any:
-    """The HTTP library that this client was made with: httpx, or httpx2."""
-    bases = (kind.__module__.split(".")[0] for kind in type(client._client).__mro__)  # noqa: SLF001
-    return import_module(next(name for name in bases if name.startswith("httpx")))
+        floats = self.given.get("encoding_format") == "float"
+        client = replaying(plain(self.client), outcome, self.given["model"], floats=floats)
+        return client.embeddings
