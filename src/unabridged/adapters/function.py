@@ -5,23 +5,18 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from unabridged.adapters.bridge import Bridges
-from unabridged.adapters.client import Answer, ClientProvider, verified
-from unabridged.adapters.shapes import like, listed, texts_of
+from unabridged.adapters.client import Answer, ClientProvider
+from unabridged.adapters.function_call import FunctionCall, row_of
+from unabridged.adapters.shapes import like
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from unabridged.adapters.bridge import Bridge, Outcome
     from unabridged.types import Request
-
-# What the parameter with the texts is called; else it is the first.
-_TEXTS = ("texts", "input", "inputs", "sentences", "documents", "contents")
 
 __all__ = ["AsyncFunction", "Function", "wrapped"]
 
@@ -42,7 +37,7 @@ class Function:
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Embed one text or several."""
-        call = _Call(self._function, args, named)
+        call = FunctionCall(self._function, args, named)
         if call.texts is None:
             return call.made(call.given)
         return self._bridge(call).run(call.texts, lambda: call.checked(call.made(call.given)), _shaped)
@@ -55,10 +50,10 @@ class Function:
     def __reduce__(self) -> tuple[Any, ...]:
         return wrapped, (self._function, self._options)
 
-    def _bridge(self, call: _Call) -> Bridge:
+    def _bridge(self, call: FunctionCall) -> Bridge:
         return self._bridges.at(call.settings, lambda: self._provider(call))
 
-    def _provider(self, call: _Call) -> ClientProvider:
+    def _provider(self, call: FunctionCall) -> ClientProvider:
         def ask(request: Request) -> Answer:
             if call.alone:
                 return _each([call.made(text) for text in request.texts])
@@ -93,7 +88,7 @@ class AsyncFunction(Function):
 
     async def __call__(self, *args: Any, **named: Any) -> Any:
         """Embed one text or several."""
-        call = _Call(self._function, args, named)
+        call = FunctionCall(self._function, args, named)
         if call.texts is None:
             return await call.made(call.given)
 
@@ -103,47 +98,8 @@ class AsyncFunction(Function):
         return await self._bridge(call).arun(call.texts, direct, _shaped)
 
 
-class _Call:
-    """One call of a function: its texts, by position or by name, and all else, which is passed on."""
-
-    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> None:
-        self.function, self.rest, self.named = function, args[1:], dict(named)
-        self.name = None if args else next((n for n in (*_TEXTS, *_first(function)) if n in named), None)
-        self.missing = not args and self.name is None
-        self.given = listed(args[0]) if args else listed(self.named.pop(self.name or "", None))
-        self.texts = texts_of(self.given)
-        self.alone = isinstance(self.given, str)
-        self.settings = repr((self.rest, sorted(self.named.items()), self.alone))
-
-    def made(self, texts: Any) -> Any:
-        """What the function makes of texts, called in the same way."""
-        if self.missing:
-            return self.function(**self.named)
-        if self.name is None:
-            return self.function(texts, *self.rest, **self.named)
-        return self.function(**self.named, **{self.name: texts})
-
-    def checked(self, answer: Any) -> Any:
-        """The function's own answer, if there is a vector for each text."""
-        verified([_row(answer)] if self.alone else answer, self.texts or [], "function")
-        return answer
-
-
-@lru_cache(maxsize=256)
-def _first(function: Any) -> tuple[str, ...]:
-    try:
-        return tuple(inspect.signature(function).parameters)[:1]
-    except (TypeError, ValueError):  # a builtin that does not say
-        return ()
-
-
-def _row(answer: Any) -> Any:
-    """The vector of one text, which some functions give as the only row of several."""
-    return answer[0] if np.ndim(answer) == 2 else answer
-
-
 def _each(answers: list[Any]) -> Answer:
-    return Answer(list(map(_row, answers)), sample=answers[0])
+    return Answer(list(map(row_of, answers)), sample=answers[0])
 
 
 def _shaped(outcome: Outcome) -> Any:

@@ -146,5 +146,4 @@ class _Embedding:
     def replayer(self, outcome: Outcome) -> Any:
         """The SDK's resource on a client that answers with the outcome, without a network."""
         floats = self.given.get("encoding_format") == "float"
-        client = replaying(plain(self.client), outcome, self.given["model"], floats=floats)
-        return client.embeddings
+        return replaying(plain(self.client), outcome, self.given["model"], floats=floats).embeddings
