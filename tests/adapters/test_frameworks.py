@@ -511,6 +511,14 @@ def test_google_takes_a_text_or_several(texts):
         assert len(reply.embeddings) == (2 if isinstance(texts, list) else 1)
 
 
+def test_google_client_may_be_dropped_for_its_models():
+    genai = pytest.importorskip("google.genai")
+    with LoopbackProvider("gemini", limit=LIMIT) as server:
+        options = {"base_url": server.root}
+        models = wrap(genai.Client(api_key="k", http_options=options), limit=300, cache=False).models
+        assert len(models.embed_content(model="gemini-embedding-001", contents=LONG).embeddings) == 1
+
+
 def test_google_vertex_is_told_not_to_cut():
     genai = pytest.importorskip("google.genai")
     from types import SimpleNamespace

@@ -24,6 +24,8 @@ def wrapped(client: Any, options: Mapping[str, Any]) -> Any:
     made.__dict__["_models"] = stand_in(client.models, _Models, options)
     waiting.__dict__["_models"] = stand_in(client.aio.models, _AsyncModels, options)
     made.__dict__["_aio"] = waiting
+    for part in (waiting, waiting.models, made.models):  # the client hangs up when nobody holds it
+        part.__dict__["_client_held"] = client
     return made
 
 
