@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import urlencode
 
 import httpcore
 
@@ -31,7 +32,7 @@ from unabridged.types import Fault
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["Answer", "Call", "HttpHost"]
+__all__ = ["Answer", "Call", "HttpHost", "encoded"]
 
 _TIMEOUT = 120.0  # seconds in all: a batch on a small machine takes long, a hung server for ever
 _SHORTEST_SECRET = 6  # shorter ones ("EMPTY", "none") are no secrets, and words of ordinary messages
@@ -39,10 +40,11 @@ _SHORTEST_SECRET = 6  # shorter ones ("EMPTY", "none") are no secrets, and words
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One HTTP request: ``body`` is sent as JSON, ``timeout`` is the time left in seconds."""
+    """One HTTP request: ``body`` goes as JSON, ``form`` as a form; ``timeout`` is what is left, in seconds."""
 
     path: str = ""
     body: Any = field(default=None, repr=False)
+    form: Mapping[str, str] | None = field(default=None, repr=False)
     query: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     method: str = "POST"
@@ -154,8 +156,11 @@ class HttpHost:
         headers = self._headers
         content = b""
         if call.body is not None:
-            content = _encoded(call.body)
+            content = encoded(call.body)
             headers = {**headers, "content-type": "application/json"}
+        elif call.form is not None:
+            content = urlencode(call.form).encode()
+            headers = {**headers, "content-type": "application/x-www-form-urlencoded"}
         headers = _lower(headers, call.headers)
         target = self.address.target(call.path, {**self._query, **call.query})
         address = self.address
@@ -267,7 +272,7 @@ def _header(name: str, value: str) -> bytes:
     return found.encode()
 
 
-def _encoded(body: Any) -> bytes:
+def encoded(body: Any) -> bytes:
     """JSON in UTF-8; a lone surrogate, which UTF-8 cannot hold, goes as U+FFFD."""
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
     try:

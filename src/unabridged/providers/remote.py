@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from unabridged.errors import ConfigError, ProviderError
 from unabridged.providers.http import HttpHost
@@ -62,7 +62,7 @@ class HttpProvider:
 
     name: str = ""
     default_url: str | None = None
-    default_model: ClassVar[str | None] = None
+    default_model: str | None = None
     key_variables: tuple[str, ...] = ()
     url_variables: tuple[str, ...] = ()
     needs_key: bool = True
