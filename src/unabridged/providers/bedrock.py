@@ -102,7 +102,7 @@ def _signer(region: str, profile: str | None) -> Any:
     if credentials is None:
         raise ConfigError(
             "api_key",
-            "bedrock needs a key or credentials: pass api_key, set AWS_BEARER_TOKEN_BEDROCK or AWS_ACCESS_KEY_ID",
+            "bedrock needs a key or credentials: pass api_key, or set AWS_BEARER_TOKEN_BEDROCK",
         )
     return SigV4Auth(credentials, "bedrock", region)
 

@@ -58,5 +58,5 @@ def cohere_items(data: Any) -> list[tuple[object, object]] | None:
     """The rows of ``embeddings``, which newer models file under their type."""
     rows = data.get("embeddings") if isinstance(data, dict) else None
     if isinstance(rows, dict):
-        rows = rows.get("float") or rows.get("float_")
+        rows = rows.get("float", rows.get("float_"))
     return [(None, row) for row in rows] if isinstance(rows, list) else None

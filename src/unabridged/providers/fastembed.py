@@ -20,7 +20,7 @@ __all__ = ["FastEmbedProvider"]
 
 
 class FastEmbedProvider(InProcessProvider):
-    """A supported model by name. ``options`` go to ``TextEmbedding`` (``cache_dir``, ``specific_model_path`` …)."""
+    """A supported model by name. ``options`` go to ``TextEmbedding``: ``cache_dir``, ``specific_model_path``."""
 
     name = "fastembed"
     package = "fastembed"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from unabridged.errors import ConfigError
 from unabridged.providers.http import Call
-from unabridged.providers.remote import HttpProvider
+from unabridged.providers.remote import HttpProvider, mappings
 from unabridged.types import Reply
 
 if TYPE_CHECKING:
@@ -74,7 +74,8 @@ class GeminiProvider(HttpProvider):
     def read(self, request: Request, answer: Answer) -> Reply:
         """``embeddings[i].values`` in the order of the request."""
         rows = answer.data.get("embeddings") if isinstance(answer.data, dict) else None
-        items = [(None, row.get("values")) for row in rows] if _mappings(rows) else None
+        found = mappings(rows)
+        items = None if found is None else [(None, row.get("values")) for row in found]
         usage = answer.data.get("usageMetadata") if isinstance(answer.data, dict) else None
         tokens = usage.get("promptTokenCount") if isinstance(usage, dict) else None
         return Reply(self.vectors(request, answer, items), tokens)
@@ -127,17 +128,13 @@ class VertexProvider(GeminiProvider):
     def read(self, request: Request, answer: Answer) -> Reply:
         """``predictions[i].embeddings.values``, and what the statistics say of a cut."""
         rows = answer.data.get("predictions") if isinstance(answer.data, dict) else None
-        found = [row.get("embeddings") for row in rows] if _mappings(rows) else None
-        if found is None or not _mappings(found):
+        found = mappings([row.get("embeddings") for row in mappings(rows) or [{}]])
+        if found is None:
             self.http.refuse(answer, "no vectors in the answer")
         vectors = self.vectors(request, answer, [(None, row.get("values")) for row in found])
         about = [row.get("statistics") or {} for row in found]
-        counts = [part.get("token_count") for part in about]
-        tokens = None if any(count is None for count in counts) else round(sum(counts))
+        counts = [count for part in about if (count := part.get("token_count")) is not None]
+        tokens = round(sum(counts)) if len(counts) == len(about) else None
         cut = [at for at, part in enumerate(about) if part.get("truncated")]
         warnings = (f"input cut by the provider: {', '.join(map(str, cut))}",) if cut else ()
         return Reply(vectors, tokens, warnings=warnings)
-
-
-def _mappings(rows: Any) -> bool:
-    return isinstance(rows, list) and all(isinstance(row, dict) for row in rows)

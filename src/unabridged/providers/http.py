@@ -40,7 +40,7 @@ _SHORTEST_SECRET = 6  # shorter ones ("EMPTY", "none") are no secrets, and words
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One HTTP request: ``body`` goes as JSON, ``form`` as a form; ``timeout`` is what is left, in seconds."""
+    """One HTTP request: ``body`` goes as JSON, ``form`` as a form; ``timeout`` is the seconds left."""
 
     path: str = ""
     body: Any = field(default=None, repr=False)
@@ -242,16 +242,14 @@ def _version() -> str:
         return "0"
 
 
-def _trust(verify: bool | str | ssl.SSLContext) -> ssl.SSLContext:  # noqa: FBT001 - the usual name and type
+def _trust(verify: bool | str | ssl.SSLContext) -> ssl.SSLContext:
     if isinstance(verify, ssl.SSLContext):
         return verify
     if isinstance(verify, str):
         try:
             return ssl.create_default_context(cafile=verify)
         except OSError as error:
-            raise ConfigError(
-                "verify", f"found {verify!r}, no readable CA bundle ({error.strerror})"
-            ) from None
+            raise ConfigError("verify", f"found {verify!r}, no readable CA bundle ({error.strerror})") from None
     context = httpcore.default_ssl_context()
     if not verify:
         context.check_hostname = False

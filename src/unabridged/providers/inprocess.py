@@ -86,11 +86,11 @@ class InProcessProvider:
         """Vectors of shape ``(len(texts), width)``."""
         raise NotImplementedError
 
-    def own_limit(self, model: Any) -> Limit:  # noqa: ARG002 - for those that have one
+    def own_limit(self, model: Any) -> Limit:
         """What the loaded model takes, special tokens apart."""
         return Limit()
 
-    def own_tokenizer(self, model: Any) -> Tokenizer | None:  # noqa: ARG002 - for those that have one
+    def own_tokenizer(self, model: Any) -> Tokenizer | None:
         """The loaded model's tokenizer."""
         return None
 
@@ -139,7 +139,7 @@ class InProcessProvider:
             unknown=self.unknown(model, texts),
         )
 
-    def unknown(self, model: Any, texts: Sequence[str]) -> tuple[float, ...] | None:  # noqa: ARG002
+    def unknown(self, model: Any, texts: Sequence[str]) -> tuple[float, ...] | None:
         """The share of unknown tokens in each text, where the tokenizer tells."""
         return None
 
@@ -169,9 +169,7 @@ class InProcessProvider:
         over = [at for at, size in enumerate(sizes) if limit is not None and size > limit]
         if over:
             at, actual = over[0], sizes[over[0]]
-            fault = Fault(
-                "input_overflow", "input", limit=limit, actual=actual, unit="tokens", indices=tuple(over)
-            )
+            fault = Fault("input_overflow", "input", limit=limit, actual=actual, unit="tokens", indices=tuple(over))
             raise Overflow(f"{self.name}: input {at} has {actual} tokens, the limit is {limit}", fault)
         return sizes
 

@@ -56,9 +56,7 @@ class Raw:
 class Lines:
     """For threads. A process that was forked off gets connections of its own."""
 
-    def __init__(
-        self, address: Address, *, proxy: str | None = None, context: ssl.SSLContext | None = None
-    ) -> None:
+    def __init__(self, address: Address, *, proxy: str | None = None, context: ssl.SSLContext | None = None) -> None:
         self._make = partial(_line, address, proxy, context)
         self._stack: _Stack[httpcore.HTTPConnection | httpcore.ConnectionPool] = _Stack(self._make)
         self._process = os.getpid()
@@ -91,9 +89,7 @@ class Lines:
 class AsyncLines:
     """For the tasks of one event loop, which closes them when it shuts down."""
 
-    def __init__(
-        self, address: Address, *, proxy: str | None = None, context: ssl.SSLContext | None = None
-    ) -> None:
+    def __init__(self, address: Address, *, proxy: str | None = None, context: ssl.SSLContext | None = None) -> None:
         self._make = partial(_async_line, address, proxy, context)
         self._stack: _Stack[httpcore.AsyncHTTPConnection | httpcore.AsyncConnectionPool] = _Stack(self._make)
         self._guard: AsyncGenerator[None, None] | None = None

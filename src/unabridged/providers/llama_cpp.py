@@ -51,7 +51,7 @@ class LlamaCppProvider(InProcessProvider):
         sizes = {"n_ctx": self._context, "n_batch": self._context, "n_ubatch": self._context}
         return Llama(self.model, embedding=True, verbose=False, **{**sizes, **self._options})
 
-    def encode(self, model: Any, texts: list[str], role: Role) -> NDArray[Any]:  # noqa: ARG002 - by prompts
+    def encode(self, model: Any, texts: list[str], role: Role) -> NDArray[Any]:
         """One text after another: a batch of several would have to share the context."""
         return np.array([model.embed(text, normalize=True, truncate=False) for text in texts])
 

@@ -33,7 +33,7 @@ class Model2VecProvider(InProcessProvider):
 
         return StaticModel.from_pretrained(self.model)
 
-    def encode(self, model: Any, texts: list[str], role: Role) -> NDArray[Any]:  # noqa: ARG002 - roles are one
+    def encode(self, model: Any, texts: list[str], role: Role) -> NDArray[Any]:
         """To the end: the library's own default stops at 512 tokens."""
         vectors: NDArray[Any] = model.encode(texts, max_length=None, use_multiprocessing=False)
         return vectors

@@ -35,7 +35,7 @@ class OpenAIProvider(HttpProvider):
     """
 
     name = "openai"
-    default_url = "https://api.openai.com/v1"
+    default_url: str | None = "https://api.openai.com/v1"
     key_variables: tuple[str, ...] = ("OPENAI_API_KEY",)
     url_variables: tuple[str, ...] = ("OPENAI_BASE_URL",)
 

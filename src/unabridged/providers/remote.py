@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from unabridged.providers.http import Answer, Call
     from unabridged.types import Role, Tokenizer, Vectors
 
-__all__ = ["HttpOptions", "HttpProvider"]
+__all__ = ["HttpOptions", "HttpProvider", "mappings"]
 
 _ADAPTATIONS = 2  # a server may refuse two things that it does not know: base64, and our default width
 
@@ -186,9 +186,7 @@ class HttpProvider:
 
     # For the dialects.
 
-    def vectors(
-        self, request: Request, answer: Answer, items: Iterable[tuple[object, object]] | None
-    ) -> Vectors:
+    def vectors(self, request: Request, answer: Answer, items: Iterable[tuple[object, object]] | None) -> Vectors:
         """Check ``(index, vector)`` pairs against the request; ``None`` means that there were none."""
         if items is None:
             self.http.refuse(answer, "no vectors in the answer")
@@ -238,6 +236,11 @@ class HttpProvider:
         if not url:
             raise ConfigError("base_url", f"{self.name} needs the address of its server")
         return url
+
+
+def mappings(rows: Any) -> list[dict[str, Any]] | None:
+    """A list of mappings, or ``None`` for anything else."""
+    return rows if isinstance(rows, list) and all(isinstance(row, dict) for row in rows) else None
 
 
 def known_limit(model: str, provider: str) -> Limit:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from unabridged.errors import ConfigError
 from unabridged.providers.http import Call, HttpHost
-from unabridged.providers.remote import HttpProvider
+from unabridged.providers.remote import HttpProvider, mappings
 from unabridged.types import Reply
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class WatsonxProvider(HttpProvider):
         self._until = 0.0
         self._lock = threading.Lock()
 
-    def authorization(self, key: str) -> dict[str, str]:  # noqa: ARG002 - it is changed for a token first
+    def authorization(self, key: str) -> dict[str, str]:
         """None: the token comes with each request."""
         return {}
 
@@ -79,12 +79,9 @@ class WatsonxProvider(HttpProvider):
     def read(self, request: Request, answer: Answer) -> Reply:
         """``results[i].embedding`` in the order of the request."""
         data = answer.data if isinstance(answer.data, dict) else {}
-        rows = data.get("results")
-        shaped = isinstance(rows, list) and all(isinstance(row, dict) for row in rows)
-        items = [(None, row.get("embedding")) for row in rows] if shaped else None
-        return Reply(
-            self.vectors(request, answer, items), data.get("input_token_count"), data.get("model_id")
-        )
+        rows = mappings(data.get("results"))
+        items = None if rows is None else [(None, row.get("embedding")) for row in rows]
+        return Reply(self.vectors(request, answer, items), data.get("input_token_count"), data.get("model_id"))
 
     def send(self, request: Request) -> Reply:
         """As everywhere, with a token that is still good."""

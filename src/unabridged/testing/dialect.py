@@ -83,7 +83,7 @@ class Dialect:
             truncate=self.cuts(body),
         )
 
-    def cuts(self, body: Mapping[str, Any]) -> bool:  # noqa: ARG002 - for dialects that have a switch
+    def cuts(self, body: Mapping[str, Any]) -> bool:
         """Whether the server may cut silently, by what the request says or leaves out."""
         return False
 
@@ -100,7 +100,7 @@ class Dialect:
         kind = "invalid_request_error" if refusal.status < 500 else "server_error"
         return {"error": {"message": message, "type": kind, "param": None, "code": refusal.code}}
 
-    def headers(self, refusal: Refusal) -> dict[str, str]:  # noqa: ARG002 - for dialects that have some
+    def headers(self, refusal: Refusal) -> dict[str, str]:
         """Headers of a refusal."""
         return {}
 

@@ -192,7 +192,7 @@ class LoopbackProvider:
     def _answer(self, exchange: Exchange, seen: Seen) -> None:
         if exchange.target.startswith("/identity/token"):  # watsonx: a key is changed for a token
             given = exchange.body.partition(b"apikey=")[2].decode()
-            self._reply(exchange, seen, _OK, {"access_token": given, "expires_in": 3600})
+            self._reply(exchange, seen, _OK, {"access_token": given[::-1], "expires_in": 3600})
             return
         asked, key = self._read(exchange, seen)
         trouble = self._script.strike(seen)
@@ -263,9 +263,7 @@ class LoopbackProvider:
     def _too_fast(self, rate: RateLimit, wait: float, seen: Seen) -> _Refused:
         if math.isinf(wait):  # more tokens than the bucket holds: no waiting helps
             text = "Request too large for {model} on tokens per min (TPM): Limit {limit}, Requested {actual}."
-            return _Refused(
-                Refusal(429, text, code="rate_limit_exceeded"), limit=rate.tokens, actual=seen.tokens
-            )
+            return _Refused(Refusal(429, text, code="rate_limit_exceeded"), limit=rate.tokens, actual=seen.tokens)
         headers, words = waiting(rate, wait)
         per_minute = math.floor((rate.requests or rate.tokens or 0) * 60 / rate.seconds)
         refusal = self._words("rate")
@@ -330,9 +328,7 @@ class LoopbackProvider:
         about = {"model": "the-model", "index": 0, "wait": "1s", "key": "none", **refused.about}
         message = text.format(**about)
         body = message.encode() if refused.plain else self.dialect.refuse(refusal, message)
-        self._reply(
-            exchange, seen, refusal.status, body, {**self.dialect.headers(refusal), **refused.headers}
-        )
+        self._reply(exchange, seen, refusal.status, body, {**self.dialect.headers(refusal), **refused.headers})
 
     def _reply(
         self,

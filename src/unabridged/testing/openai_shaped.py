@@ -1,7 +1,5 @@
 """Dialects that vary OpenAI's: another place for the key, another name for a field, other words."""
 
-# ruff: noqa: D102 - what the methods do is said once, in Dialect
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -61,7 +59,8 @@ class SiliconFlow(Dialect):
     wording = "siliconflow"
 
     def refuse(self, refusal: Refusal, message: str) -> Any:
-        return {"code": int(refusal.code or 20015), "message": message, "data": None}
+        code = refusal.code if refusal.code and refusal.code.isdigit() else "20015"
+        return {"code": int(code), "message": message, "data": None}
 
 
 class Voyage(Dialect):
@@ -74,7 +73,7 @@ class Voyage(Dialect):
     def cuts(self, body: Mapping[str, Any]) -> bool:
         return bool(body.get("truncation", True) is not False)
 
-    def refuse(self, refusal: Refusal, message: str) -> Any:  # noqa: ARG002
+    def refuse(self, refusal: Refusal, message: str) -> Any:
         return {"detail": message}
 
 
@@ -92,7 +91,7 @@ class Jina(Dialect):
     def cuts(self, body: Mapping[str, Any]) -> bool:
         return bool(body.get("truncate", False))
 
-    def refuse(self, refusal: Refusal, message: str) -> Any:  # noqa: ARG002
+    def refuse(self, refusal: Refusal, message: str) -> Any:
         return {"detail": message}
 
 
@@ -132,5 +131,5 @@ class Nim(Dialect):
     def cuts(self, body: Mapping[str, Any]) -> bool:
         return bool(body.get("truncate", "NONE") != "NONE")
 
-    def refuse(self, refusal: Refusal, message: str) -> Any:  # noqa: ARG002
+    def refuse(self, refusal: Refusal, message: str) -> Any:
         return {"object": "error", "message": message, "detail": {}, "type": "invalid_request_error"}

@@ -1,7 +1,5 @@
 """Dialects with shapes of their own."""
 
-# ruff: noqa: D102 - what the methods do is said once, in Dialect
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -53,7 +51,7 @@ class Ollama(Dialect):
         }
         return answer if tokens is None else {**answer, "prompt_eval_count": tokens}
 
-    def refuse(self, refusal: Refusal, message: str) -> Any:  # noqa: ARG002
+    def refuse(self, refusal: Refusal, message: str) -> Any:
         return {"error": message}
 
 
@@ -85,7 +83,7 @@ class Cohere(Dialect):
             "meta": {"api_version": {"version": "2"}, "billed_units": {"input_tokens": tokens}},
         }
 
-    def refuse(self, refusal: Refusal, message: str) -> Any:  # noqa: ARG002
+    def refuse(self, refusal: Refusal, message: str) -> Any:
         return {"id": "5807ee2e-0cda-445a-9ec8-864c60a06606", "message": message}
 
 
@@ -112,7 +110,7 @@ class Gemini(Dialect):
             parts[0].get("outputDimensionality"),
         )
 
-    def write(self, asked: Asked, rows: Sequence[tuple[int, Any]], tokens: int | None) -> Any:  # noqa: ARG002
+    def write(self, asked: Asked, rows: Sequence[tuple[int, Any]], tokens: int | None) -> Any:
         return {"embeddings": [{"values": vector} for _, vector in rows]}
 
     def refuse(self, refusal: Refusal, message: str) -> Any:
@@ -152,9 +150,7 @@ class Vertex(Gemini):
     def write(self, asked: Asked, rows: Sequence[tuple[int, Any]], tokens: int | None) -> Any:
         each = None if tokens is None else tokens / max(len(asked.texts), 1)
         about = {"truncated": False, "token_count": each}
-        return {
-            "predictions": [{"embeddings": {"values": vector, "statistics": about}} for _, vector in rows]
-        }
+        return {"predictions": [{"embeddings": {"values": vector, "statistics": about}} for _, vector in rows]}
 
 
 class Tei(Dialect):
@@ -203,7 +199,7 @@ class HuggingFace(Tei):
             route="embed",
         )
 
-    def refuse(self, refusal: Refusal, message: str) -> Any:  # noqa: ARG002
+    def refuse(self, refusal: Refusal, message: str) -> Any:
         return {"error": message}
 
 
@@ -242,7 +238,7 @@ class Bedrock(Dialect):
             return {"embedding": vectors[0] if vectors else [], "inputTextTokenCount": tokens}
         return {"embeddings": {"float": vectors} if asked.route == "cohere-v4" else vectors, "id": "1"}
 
-    def refuse(self, refusal: Refusal, message: str) -> Any:  # noqa: ARG002
+    def refuse(self, refusal: Refusal, message: str) -> Any:
         return {"message": message}
 
     def headers(self, refusal: Refusal) -> dict[str, str]:
@@ -255,6 +251,10 @@ class Watsonx(Dialect):
 
     base = ""
     wording = "watsonx"
+
+    def key(self, incoming: Incoming) -> str | None:
+        token = super().key(incoming)  # the key backwards, as the token service gave it out
+        return None if token is None else token[::-1]
 
     def read(self, incoming: Incoming) -> Asked:
         if not incoming.path.endswith("/ml/v1/text/embeddings") or "version" not in incoming.query:

@@ -80,7 +80,7 @@ class Script:
 
     def __init__(self, troubles: Sequence[Trouble], seed: int) -> None:
         self._troubles = [(trouble, [0]) for trouble in troubles]
-        self._chance = random.Random(seed)  # noqa: S311 - a repeatable test, no secret
+        self._chance = random.Random(seed)
 
     def strike(self, seen: Seen) -> Trouble | None:
         """The first trouble that applies to a request."""
