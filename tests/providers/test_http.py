@@ -285,14 +285,17 @@ def test_requests_go_by_way_of_a_proxy(monkeypatch):
     assert asyncio.run(once()) == {"ok": 1}
     host.close()
     server.stop()
-    assert seen == [("http://far.example/v1/x", "Basic dXNlcjpwdw=="), ("http://far.example/v1/y", "Basic dXNlcjpwdw==")]
+    assert seen == [
+        ("http://far.example/v1/x", "Basic dXNlcjpwdw=="),
+        ("http://far.example/v1/y", "Basic dXNlcjpwdw=="),
+    ]
 
 
 def test_tls_is_verified_unless_told_not_to(tmp_path):
     with LoopbackProvider() as server:  # speaks no TLS
         url = server.url.replace("http:", "https:")
         for verify in (True, False):
-            provider = OpenAIProvider("m", base_url=url, api_key="key-123456", verify=verify, timeout=2)
+            provider = OpenAIProvider("m", base_url=url, api_key="key-123456", verify=verify, timeout=0.3)
             with pytest.raises(ProviderError):
                 provider.send(Request(("a",)))
             with pytest.raises(ProviderError):

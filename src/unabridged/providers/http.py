@@ -98,6 +98,8 @@ class HttpHost:
             self.address.headers,
             headers or {},
         )
+        for name, value in self._headers.items():
+            _header(name, value)
         self._secrets = tuple(s.encode() for s in secrets if s and len(s) >= _SHORTEST_SECRET)
         self._proxy = proxy_for(self.address, proxy)
         self._context = _trust(verify) if self._uses_tls() else None
@@ -242,7 +244,7 @@ def _version() -> str:
         return "0"
 
 
-def _trust(verify: bool | str | ssl.SSLContext) -> ssl.SSLContext:
+def _trust(verify: bool | str | ssl.SSLContext) -> ssl.SSLContext:  # noqa: FBT001
     if isinstance(verify, ssl.SSLContext):
         return verify
     if isinstance(verify, str):

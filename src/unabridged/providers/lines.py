@@ -85,6 +85,9 @@ class Lines:
         for lent in self._stack.empty():
             lent.line.close()
 
+    def __del__(self) -> None:  # a provider that nobody closed
+        self.close()
+
 
 class AsyncLines:
     """For the tasks of one event loop, which closes them when it shuts down."""

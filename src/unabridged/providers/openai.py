@@ -75,11 +75,17 @@ class OpenAIProvider(HttpProvider):
         """Leave out ``encoding_format`` for a server that does not know it."""
         if super().adapt(request, error):
             return True
-        unclear = error.fault.kind in {"bad_request", "unknown", "wrong_shape"}
+        unclear = error.fault.kind in {"bad_request", "unknown", "wrong_shape"} or _names_format(error.body)
         if self._base64 and unclear and not self._understood and error.fault.status in {400, 422}:
             self._base64 = False
             return True
         return False
+
+
+def _names_format(body: object) -> bool:
+    """Whether a refusal speaks of the format, whatever else it seems to say."""
+    text = body.decode("utf-8", "replace") if isinstance(body, bytes) else str(body)
+    return any(word in text for word in ("encoding_format", "embedding_type", "base64"))
 
 
 def embedding_items(data: Any) -> list[tuple[object, object]] | None:

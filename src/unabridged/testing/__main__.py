@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> None:
         port=given.port,
         record=False,
     ) as server:
-        print(server.url, flush=True)
+        print(server.url, flush=True)  # noqa: T201
         for _ in sys.stdin:
             pass
 
