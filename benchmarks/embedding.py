@@ -143,9 +143,7 @@ def makespan(latency: float = 0.05, chunks: int = 200, at_once: int = 8) -> dict
         found["chunks"] = made[0].chunk_count
         found["lower_bound"] = -(-requests // at_once) * latency
         found["unabridged"] = median(lambda: one.embed(text), 3)
-        packed = Embedder(
-            provider, cache=False, concurrency=at_once, limit=Limit(input_tokens=512, request_inputs=64)
-        )
+        packed = Embedder(provider, cache=False, concurrency=at_once, limit=Limit(input_tokens=512, request_inputs=64))
         found["unabridged_64_chunks_a_request"] = median(lambda: packed.embed(text), 3)
         found["langchain"] = _langchain(url, text)
     found["unabridged_over_bound"] = found["unabridged"] / found["lower_bound"]
@@ -203,8 +201,7 @@ def cache(texts: int = 10_000) -> dict[str, float]:
         found = {
             "unabridged": texts / median(lambda: embedder.embed(listed), 3),
             "langchain_cache_backed": texts / median(lambda: backed.embed_documents(listed), 3),
-            "plain_diskcache": texts
-            / median(lambda: [np.frombuffer(store[t], np.float32) for t in listed], 3),
+            "plain_diskcache": texts / median(lambda: [np.frombuffer(store[t], np.float32) for t in listed], 3),
         }
         store.close()
         embedder.close()

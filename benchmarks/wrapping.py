@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 _WIDTH = 1536
 _MODEL = "text-embedding-3-small"
 _ONE = ["A short text, as a question to a search box would be."]
-_BATCH = [
-    f"Paragraph {n}. " + "It goes on for a while, as paragraphs in a manual do. " * 24 for n in range(32)
-]
+_BATCH = [f"Paragraph {n}. " + "It goes on for a while, as paragraphs in a manual do. " * 24 for n in range(32)]
 
 
 @contextmanager
@@ -105,9 +103,7 @@ def _create(client: Any, texts: list[str]) -> Any:
 
 
 def _cohere_embed(client: Any, texts: list[str]) -> Any:
-    return client.embed(
-        texts=texts, model="embed-v4.0", input_type="search_document", embedding_types=["float"]
-    )
+    return client.embed(texts=texts, model="embed-v4.0", input_type="search_document", embedding_types=["float"])
 
 
 # Name: package, dialect, how the client is made, how it is called.

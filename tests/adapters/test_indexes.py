@@ -52,8 +52,7 @@ def _long() -> str:
 LONG = _long()
 TEXTS = [*SHORT[:3], LONG, *SHORT[3:]]
 _VOCABULARY = {
-    word: at
-    for at, word in enumerate(dict.fromkeys(re.findall(r"\w+", " ".join([*SHORT, PLANTED, *FILLER]).lower())))
+    word: at for at, word in enumerate(dict.fromkeys(re.findall(r"\w+", " ".join([*SHORT, PLANTED, *FILLER]).lower())))
 }
 
 
@@ -79,9 +78,7 @@ def server():
 def langchain_embeddings(server):
     openai = pytest.importorskip("langchain_openai")
     return wrap(
-        openai.OpenAIEmbeddings(
-            model=MODEL, base_url=server.url, api_key="k", check_embedding_ctx_length=False
-        )
+        openai.OpenAIEmbeddings(model=MODEL, base_url=server.url, api_key="k", check_embedding_ctx_length=False)
     )
 
 
@@ -148,13 +145,9 @@ def test_chroma_collection(server, tmp_path):
     functions = pytest.importorskip("chromadb.utils.embedding_functions")
     os.environ["LOOPBACK_KEY"] = "k"
     function = wrap(
-        functions.OpenAIEmbeddingFunction(
-            api_key_env_var="LOOPBACK_KEY", model_name=MODEL, api_base=server.url
-        )
+        functions.OpenAIEmbeddingFunction(api_key_env_var="LOOPBACK_KEY", model_name=MODEL, api_base=server.url)
     )
-    collection = chromadb.PersistentClient(str(tmp_path)).create_collection(
-        "long", embedding_function=function
-    )
+    collection = chromadb.PersistentClient(str(tmp_path)).create_collection("long", embedding_function=function)
     collection.add(ids=[str(n) for n in range(6)], documents=TEXTS)
     assert collection.query(query_texts=[PLANTED], n_results=1)["ids"] == [["3"]]
 
@@ -172,9 +165,7 @@ def test_lancedb_table_survives_reopening(server, tmp_path):
 
     get_registry().set_var("loopback_key", "k")
     function = wrap(
-        get_registry()
-        .get("openai")
-        .create(name=MODEL, dim=WIDTH, base_url=server.url, api_key="$var:loopback_key")
+        get_registry().get("openai").create(name=MODEL, dim=WIDTH, base_url=server.url, api_key="$var:loopback_key")
     )
 
     class Row(LanceModel):

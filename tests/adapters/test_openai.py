@@ -13,9 +13,9 @@ import pytest
 
 openai = pytest.importorskip("openai")
 
-from unabridged import Limit, wrap  # noqa: E402 - after the check
-from unabridged.errors import BadReply  # noqa: E402
-from unabridged.testing import LoopbackProvider, Trouble, vector_for  # noqa: E402
+from unabridged import Limit, wrap
+from unabridged.errors import BadReply
+from unabridged.testing import LoopbackProvider, Trouble, vector_for
 
 MODEL = "text-embedding-3-small"
 LONG = " ".join(f"Sentence number {n} says that {n} is not {n + 1}." for n in range(120))
@@ -281,9 +281,7 @@ def test_a_server_that_only_ever_says_429_ends_in_the_clients_own_exception():
 
 def test_a_key_that_is_mended_works_again():
     with LoopbackProvider(keys={"good"}) as server:
-        client = wrap(
-            openai.OpenAI(base_url=server.url, api_key="bad", max_retries=0), limit=300, cache=False
-        )
+        client = wrap(openai.OpenAI(base_url=server.url, api_key="bad", max_retries=0), limit=300, cache=False)
         with pytest.raises(openai.AuthenticationError):
             client.embeddings.create(model=MODEL, input=LONG)
         client.api_key = "good"

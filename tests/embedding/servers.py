@@ -31,7 +31,7 @@ class Server:
     most_in_flight: int = 0
 
     name = "hashing"
-    settings = {"hash": "crc32/1"}  # noqa: RUF012
+    settings = {"hash": "crc32/1"}
 
     def __post_init__(self) -> None:
         self._truth = HashingProvider(

@@ -179,9 +179,7 @@ def test_what_was_acknowledged_survives_kill(tmp_path) -> None:
             print(i, flush=True)
         """
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", script, str(tmp_path / "v")], stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([sys.executable, "-c", script, str(tmp_path / "v")], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     last = 0
     for line in process.stdout:

@@ -360,9 +360,7 @@ def test_case_13_a_time_out_is_sent_again_as_it_was() -> None:
 
 
 def test_case_26_a_wrong_model_stops_everything_at_once() -> None:
-    server = Server(
-        rules=[refuse("model_not_found")], latency=0.01, limit=Limit(input_tokens=512, request_inputs=10)
-    )
+    server = Server(rules=[refuse("model_not_found")], latency=0.01, limit=Limit(input_tokens=512, request_inputs=10))
     with pytest.raises(ProviderError) as caught:
         embedder(server, concurrency=2).embed([f"text {i}" for i in range(7077)])
     assert caught.value.fault.kind == "model_not_found"
@@ -373,9 +371,7 @@ def test_promise_6_one_bad_text_hurts_only_itself() -> None:
     server = Server(rules=[refuse("bad_request", when=holds("poison"))])
     texts = [f"text {i}" for i in range(50)]
     texts[31] = "poison"
-    with pytest.raises(
-        EmbeddingFailed, match="1 of 50 texts failed, the first at 31: scripted bad_request"
-    ) as caught:
+    with pytest.raises(EmbeddingFailed, match="1 of 50 texts failed, the first at 31: scripted bad_request") as caught:
         embedder(server).embed(texts)
     result = caught.value.result
     assert [text.index for text in result.failed] == [31]
@@ -421,7 +417,7 @@ def test_promise_5_no_request_that_failed_for_good_is_sent_twice() -> None:
 
 def test_promise_5_a_budget_ends_the_worst_case() -> None:
     limits = iter(range(400, 30, -3))
-    shrinking = lambda server, request: ProviderError("no", refuse_fault(next(limits)))  # noqa: E731
+    shrinking = lambda server, request: ProviderError("no", refuse_fault(next(limits)))
     from unabridged.types import Fault
 
     def refuse_fault(limit: int) -> Fault:
@@ -457,9 +453,7 @@ def test_truncating_is_said_and_nothing_else_is_lost() -> None:
 
 
 def test_no_number_of_a_fault_is_believed_against_what_went_through() -> None:
-    absurd = refuse(
-        "input_overflow", scope="input", unit="tokens", limit=3, actual=9, times=1, when=holds("odd")
-    )
+    absurd = refuse("input_overflow", scope="input", unit="tokens", limit=3, actual=9, times=1, when=holds("odd"))
     server = Server(rules=[absurd])
     made = embedder(server)
     made.embed(prose(400))
@@ -600,9 +594,7 @@ def test_equal_texts_of_one_call_are_sent_once() -> None:
 async def test_promise_8_sync_equals_async_equals_cached_equals_any_batching(tmp_path) -> None:
     texts = [prose(n * 37, seed=n) for n in range(1, 40)]
     one = embedder(Server()).embed(texts)
-    other = await embedder(Server(limit=Limit(input_tokens=512, request_inputs=3)), concurrency=3).aembed(
-        texts
-    )
+    other = await embedder(Server(limit=Limit(input_tokens=512, request_inputs=3)), concurrency=3).aembed(texts)
     assert np.allclose(one, other, atol=1e-6)
     with embedder(Server(), cache=tmp_path) as made:
         assert np.allclose(one, made.embed(texts), atol=1e-6)
@@ -629,7 +621,7 @@ async def _both(made: Embedder, server: Server, concurrency: int) -> None:
 
 def test_case_23_retry_after_is_obeyed() -> None:
     times: list[float] = []
-    note = lambda server, request: times.append(time.monotonic())  # noqa: E731
+    note = lambda server, request: times.append(time.monotonic())
     server = Server(rules=[note, refuse("rate_limit", retry_after=0.4, times=1)])
     embedder(server).embed("text")
     assert times[1] - times[0] >= 0.4
@@ -713,9 +705,7 @@ def test_L16_max_similarity_finds_what_one_vector_hides() -> None:
     query = made.embed_query(needle)
     assert one.max_similarity(query) > float(one.vector @ query) + 0.1
     with pytest.raises(ValueError, match="text 0 has no vectors: failed"):
-        embedder(Server(rules=[refuse("bad_request")]), on_error="report").embed_detailed("a")[
-            0
-        ].max_similarity(query)
+        embedder(Server(rules=[refuse("bad_request")]), on_error="report").embed_detailed("a")[0].max_similarity(query)
 
 
 def test_pooling_none_gives_the_chunk_vectors_alone() -> None:

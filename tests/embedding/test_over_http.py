@@ -22,7 +22,6 @@ from unabridged.errors import (
 )
 from unabridged.testing import LoopbackProvider, RateLimit, Trouble, vector_for
 
-
 _open: list[Embedder] = []
 
 
@@ -68,9 +67,7 @@ def test_case_14_case_15_the_real_limit_is_512(numbers) -> None:
         assert sum(seen.status == 400 for seen in server.requests) == refused
 
 
-@pytest.mark.parametrize(
-    "dialect", ["openai", "voyage", "cohere", "mistral", "jina", "tei", "ollama", "nim", "gemini"]
-)
+@pytest.mark.parametrize("dialect", ["openai", "voyage", "cohere", "mistral", "jina", "tei", "ollama", "nim", "gemini"])
 async def test_every_dialect_takes_texts_of_any_length(dialect) -> None:
     limit = Limit(input_tokens=300, request_inputs=16)
     with LoopbackProvider(dialect, limit=limit) as server:
@@ -79,9 +76,7 @@ async def test_every_dialect_takes_texts_of_any_length(dialect) -> None:
             texts = ["short one", prose(1500), "short two"]
             result = await made.aembed_detailed(texts)
             assert [text.status for text in result] == ["ok", "chunked", "ok"]
-            cosine = float(result[2].vector @ vector_for("short two")) / float(
-                np.linalg.norm(result[2].vector)
-            )
+            cosine = float(result[2].vector @ vector_for("short two")) / float(np.linalg.norm(result[2].vector))
             assert cosine == pytest.approx(float(np.linalg.norm(vector_for("short two"))), abs=1e-4)
             assert made.embed_query(["a query"]).shape == (1, 32)
 
@@ -96,9 +91,7 @@ def test_case_16_a_thousand_dense_texts_are_packed_under_the_cap() -> None:
 
 @pytest.mark.parametrize("indexed", [True, False])
 def test_case_18_one_of_a_hundred(indexed) -> None:
-    with LoopbackProvider(
-        "mistral", limit=Limit(input_tokens=512), indexed=indexed, numbers=indexed
-    ) as server:
+    with LoopbackProvider("mistral", limit=Limit(input_tokens=512), indexed=indexed, numbers=indexed) as server:
         provider = open_provider("mistral", model="a-model", api_key="k", base_url=server.url)
         made = opened(provider, limit=Limit(input_tokens=8192, request_inputs=100))
         texts = [f"text number {i}" for i in range(100)]
@@ -173,10 +166,7 @@ def test_case_23_in_flight_and_retry_after() -> None:
 
 def test_case_24_three_keys_one_revoked() -> None:
     with LoopbackProvider(keys={"one", "three"}) as server:
-        keys = [
-            open_provider("openai/a-model", api_key=key, base_url=server.url)
-            for key in ("one", "two", "three")
-        ]
+        keys = [open_provider("openai/a-model", api_key=key, base_url=server.url) for key in ("one", "two", "three")]
         made = opened(keys)
         for i in range(8):
             assert right(made.embed(f"text {i}"), f"text {i}")
@@ -189,9 +179,7 @@ def test_case_25_text_is_sent_and_never_token_ids() -> None:
     with LoopbackProvider() as server:
         connect(server, model="text-embedding-3-small").embed([prose(9000), "short"])
         inputs = [seen.body["input"] for seen in server.requests]
-        assert all(
-            isinstance(text, str) for one in inputs for text in (one if isinstance(one, list) else [one])
-        )
+        assert all(isinstance(text, str) for one in inputs for text in (one if isinstance(one, list) else [one]))
 
 
 def test_case_26_a_wrong_model_name_stops_at_once() -> None:
@@ -230,9 +218,7 @@ def test_faults_of_every_kind_hurt_only_whom_they_must() -> None:
             when=lambda seen: any("poison" in t for t in seen.texts),
         ),
     ]
-    with LoopbackProvider(
-        limit=Limit(input_tokens=400, request_inputs=32), troubles=troubles, seed=7
-    ) as server:
+    with LoopbackProvider(limit=Limit(input_tokens=400, request_inputs=32), troubles=troubles, seed=7) as server:
         made = connect(
             server,
             limit=Limit(input_tokens=400, request_inputs=32),

@@ -36,9 +36,7 @@ def test_batches_keep_every_cap_and_the_order() -> None:
     assert batches(pieces, Limit(request_inputs=4)) == [[5, 5, 9, 1], [1, 1]]
     assert batches(pieces, Limit(request_bytes=30)) == [[5, 5], [9, 1], [1, 1]]
     assert batches(pieces, Limit(request_tokens=10), scale=2.0) == [[5], [5], [9], [1, 1, 1]]
-    assert batches([Sized("x", 50)], Limit(request_tokens=10)) == [[50]], (
-        "the provider says what is wrong with it"
-    )
+    assert batches([Sized("x", 50)], Limit(request_tokens=10)) == [[50]], "the provider says what is wrong with it"
 
 
 def test_L3_compat_plans_in_characters_with_fifty_lines() -> None:

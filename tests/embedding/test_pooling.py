@@ -59,11 +59,7 @@ def test_vectors_that_cancel_out_leave_the_heaviest_one() -> None:
 
 def test_L12_dispersion_is_the_mean_pairwise_cosine() -> None:
     rows = unit(9, 5) * np.arange(1, 10, dtype=np.float32)[:, None]
-    cosines = [
-        float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
-        for i, a in enumerate(rows)
-        for b in rows[i + 1 :]
-    ]
+    cosines = [float(a @ b / np.linalg.norm(a) / np.linalg.norm(b)) for i, a in enumerate(rows) for b in rows[i + 1 :]]
     assert dispersion(rows) == pytest.approx(np.mean(cosines), abs=1e-6)
     assert dispersion(rows[:1]) is None
 

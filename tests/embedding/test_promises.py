@@ -17,9 +17,9 @@ ALPHABETS = [
     st.text(alphabet="ab .\n", max_size=1200),
     st.text(alphabet="中文。，\n a", max_size=800),
     st.text(alphabet="👨‍👩‍👧🇩🇪é\u0301x ", max_size=300),
-    st.lists(
-        st.sampled_from(["Dr. No", "3.14", "https://a.b/c?d=1.2", "word", "\n\n", ". ", "#"]), max_size=120
-    ).map(" ".join),
+    st.lists(st.sampled_from(["Dr. No", "3.14", "https://a.b/c?d=1.2", "word", "\n\n", ". ", "#"]), max_size=120).map(
+        " ".join
+    ),
 ]
 TEXTS = st.one_of(ALPHABETS)
 LIMITS = st.builds(
@@ -74,9 +74,7 @@ def test_promise_8_any_batching_and_any_driver_give_the_same(texts, limit, concu
 @given(st.lists(TEXTS.filter(str.strip), min_size=1, max_size=6), LIMITS, st.booleans(), st.booleans())
 def test_promise_5_every_retry_shrinks_the_work(texts, limit, numbers, indexed) -> None:
     server = Server(limit=limit, announced=False, numbers=numbers, indexed=indexed)
-    made = Embedder(
-        server, cache=False, limit=Limit(input_tokens=8192, request_inputs=20), max_requests_per_text=64
-    )
+    made = Embedder(server, cache=False, limit=Limit(input_tokens=8192, request_inputs=20), max_requests_per_text=64)
     result = made.embed_detailed(texts)
     assert len(result) == len(texts)
     seen = [tuple(sorted(r.texts)) for r in server.refused]

@@ -104,9 +104,7 @@ def test_promise_1_2_4_spans_tile_within_the_cap(text, size, overlap, minimum, s
     if not text.strip():
         assert spans == []
         return
-    assert [(s.start, s.end) for s in spans] == [(s.start, s.end) for s in cut(text, **options)], (
-        "deterministic"
-    )
+    assert [(s.start, s.end) for s in spans] == [(s.start, s.end) for s in cut(text, **options)], "deterministic"
     before = 0
     for at, span in enumerate(spans):
         piece = text[span.start : span.end]

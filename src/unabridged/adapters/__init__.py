@@ -120,9 +120,7 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
         raise ConfigError("wrap.dimensions", "set it on the client, or on the call, as you would without us")
     for name, value in (("on_error", "report"), ("pooling", "none"), ("empty", "skip")):
         if options.get(name) == value:
-            raise ConfigError(
-                f"wrap.{name}", f"found {value!r}, but an adapter gives one vector for every text"
-            )
+            raise ConfigError(f"wrap.{name}", f"found {value!r}, but an adapter gives one vector for every text")
     if isinstance(options.get("limit"), int):
         options = {**options, "limit": Limit(input_tokens=options["limit"])}
     return options

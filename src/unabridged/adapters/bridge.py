@@ -139,9 +139,7 @@ class Bridge:
         blank = [at for at, text in enumerate(texts) if _is_blank(text)]
         if blank and refusal is not None:
             where = ", ".join(map(str, blank[:10]))
-            error.add_note(
-                f'unabridged: blank texts at {where}; wrap(…, empty="zero") goes on with the others'
-            )
+            error.add_note(f'unabridged: blank texts at {where}; wrap(…, empty="zero") goes on with the others')
         return None
 
     def _outcome(self, texts: Sequence[str], role: Role) -> Outcome:
@@ -161,9 +159,7 @@ class Bridge:
         failure: UnabridgedError
         try:
             blank = self._blank(texts)
-            rows = (
-                await self.provider.asend(Request(tuple(texts[at] for at in blank), role)) if blank else None
-            )
+            rows = await self.provider.asend(Request(tuple(texts[at] for at in blank), role)) if blank else None
             result = await self.embedder.aembed_detailed(texts, role=role)
             width = result.width or len((await self.provider.asend(_PROBE)).vectors[0])
         except UnabridgedError as error:

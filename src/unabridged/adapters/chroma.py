@@ -18,7 +18,7 @@ __all__ = ["UnabridgedEmbeddingFunction", "wrapped"]
 _NAME = "unabridged"
 
 
-class _Name(str):  # noqa: SLOT000 - it has a dictionary of its own, for one attribute
+class _Name(str):  # noqa: SLOT000
     """Our name, which also answers to the inner function's: a collection made before us opens with us."""
 
     inner: str | None = None
@@ -59,7 +59,7 @@ class UnabridgedEmbeddingFunction(EmbeddingFunction[Documents]):
         self.options = options
         self._rows = rows_for(inner, options, _calls)
 
-    def __call__(self, input: Documents) -> Embeddings:  # noqa: A002 - Chroma checks the name
+    def __call__(self, input: Documents) -> Embeddings:  # noqa: A002
         """A vector for each document."""
         return self._rows.documents(input)
 

@@ -205,11 +205,7 @@ def rows_of(rows: Any, count: int, name: str, indices: Sequence[Any] | None = No
 
 def _plain(row: Any) -> Any:
     """Arrays, tensors, tuples and numpy's own numbers as a list of Python's."""
-    if (
-        row is None
-        or isinstance(row, str)
-        or (isinstance(row, list) and row and type(row[0]) in (float, int))
-    ):
+    if row is None or isinstance(row, str) or (isinstance(row, list) and row and type(row[0]) in (float, int)):
         return row
     return np.asarray(row).tolist()
 
@@ -225,9 +221,7 @@ def sound(rows: Iterable[Any]) -> bool:
 
 def verified(rows: Any, texts: Sequence[str], name: str) -> Any:
     """A client's own rows, as they are, if there is one for each text; a blank text may have any."""
-    if len(rows) != len(texts) or not sound(
-        row for row, text in zip(rows, texts, strict=True) if text.strip()
-    ):
+    if len(rows) != len(texts) or not sound(row for row, text in zip(rows, texts, strict=True) if text.strip()):
         rows_of(rows, len(texts), name)  # says what is wrong
     return rows
 
@@ -251,7 +245,7 @@ def _within(seconds: float | None, ask: Ask, request: Request) -> Answer:
     def run() -> None:
         try:
             future.set_result(context.run(ask, request))
-        except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+        except BaseException as error:  # noqa: BLE001
             future.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()

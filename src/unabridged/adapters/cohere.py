@@ -55,11 +55,7 @@ def _write(outcome: Outcome, given: dict[str, Any]) -> Any:
     report = {"unabridged": dict(outcome.report)}
     reply, texts = outcome.sample, list(given["texts"])
     if reply is not None:
-        kept = (
-            rows
-            if isinstance(reply.embeddings, list)
-            else reply.embeddings.model_copy(update={"float_": rows})
-        )
+        kept = rows if isinstance(reply.embeddings, list) else reply.embeddings.model_copy(update={"float_": rows})
         return reply.model_copy(update={"embeddings": kept, "texts": texts, "meta": meta, **report})
     by_type = EmbedByTypeResponseEmbeddings(float=rows)
     return EmbedByTypeResponse(id="unabridged", embeddings=by_type, texts=texts, meta=meta, **report)

@@ -27,9 +27,7 @@ def wrapped(model: Any, options: Mapping[str, Any]) -> Any:
 
 
 class _Model(StandIn):
-    def embed(
-        self, documents: Any, batch_size: int = _BATCH, parallel: int | None = None, **given: Any
-    ) -> Any:
+    def embed(self, documents: Any, batch_size: int = _BATCH, parallel: int | None = None, **given: Any) -> Any:
         bare = self.theirs("embed")
         settings = {"batch_size": batch_size, "parallel": parallel, **given}
         # Workers are started once a call, so then all goes in one.

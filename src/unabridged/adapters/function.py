@@ -84,7 +84,7 @@ class AsyncFunction(Function):
         if hasattr(inspect, "markcoroutinefunction"):
             inspect.markcoroutinefunction(self)
         else:
-            self._is_coroutine = asyncio.coroutines._is_coroutine  # type: ignore[attr-defined] # noqa: SLF001
+            self._is_coroutine = asyncio.coroutines._is_coroutine  # type: ignore[attr-defined]  # noqa: SLF001
 
     async def __call__(self, *args: Any, **named: Any) -> Any:
         """Embed one text or several."""

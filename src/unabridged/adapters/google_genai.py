@@ -41,9 +41,7 @@ class _Models(StandIn):
 
 class _AsyncModels(StandIn):
     async def embed_content(self, **given: Any) -> Any:
-        return await _EMBED.acall(
-            self.theirs("embed_content"), self._unabridged, _host(self), **_whole(self, given)
-        )
+        return await _EMBED.acall(self.theirs("embed_content"), self._unabridged, _host(self), **_whole(self, given))
 
 
 def _host(models: Any) -> str:

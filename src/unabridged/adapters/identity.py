@@ -54,9 +54,7 @@ def identity_of(thing: Any, config: Any = None) -> Identity:
     name = _dialect(thing)
     seen = [*_attributes(thing, _MODEL), *_attributes(config, _MODEL)]
     model = next((v for v in seen if isinstance(v, str) and v), "")
-    url = next(
-        (v for v in _attributes(thing, _HOST) + _attributes(config, _HOST) if isinstance(v, str) and v), None
-    )
+    url = next((v for v in _attributes(thing, _HOST) + _attributes(config, _HOST) if isinstance(v, str) and v), None)
     local = not model or any(word in name for word in _IN_PROCESS) or own_limit(thing)[0] is not None
     return Identity(name, model, "process" if local and url is None else host_of(url, name))
 
@@ -122,6 +120,4 @@ def _dialect(thing: Any) -> str:
         if module.startswith(framework):
             return module.removeprefix(framework).split(".")[0]
     word = type(thing).__name__.lower()
-    return next(
-        (p for p in ("azure", "openai", "cohere", "mistral", "voyage", "ollama") if p in word), parts[0]
-    )
+    return next((p for p in ("azure", "openai", "cohere", "mistral", "voyage", "ollama") if p in word), parts[0])

@@ -106,8 +106,7 @@ def _write(outcome: Outcome, given: dict[str, Any]) -> Any:
         model=getattr(outcome.sample, "model", None) or given["model"],
         usage=Usage(prompt_tokens=outcome.tokens, completion_tokens=0, total_tokens=outcome.tokens),
         data=[
-            {"object": "embedding", "index": at, "embedding": row}
-            for at, row in enumerate(outcome.vectors.tolist())
+            {"object": "embedding", "index": at, "embedding": row} for at, row in enumerate(outcome.vectors.tolist())
         ],
         hidden_params=getattr(outcome.sample, "_hidden_params", None),
     )

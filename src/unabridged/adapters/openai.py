@@ -94,7 +94,7 @@ class _Embedding:
 
     def __init__(self, resource: Any, given: dict[str, Any]) -> None:
         self.resource = resource
-        self.client = resource._client  # noqa: SLF001 - the SDK's resources have no other way
+        self.client = resource._client  # noqa: SLF001
         self.host = host_of(self.client.base_url, "api.openai.com")
         self.name = "azure" if "Azure" in type(self.client).__name__ else "openai"
         self.given = {**given, "input": as_texts(listed(given.get("input")), self.host)}
@@ -134,7 +134,7 @@ class _Embedding:
         data = getattr(reply, "data", None)
         if not isinstance(data, list):
             return reply
-        assert self.texts is not None  # noqa: S101 - the caller has looked
+        assert self.texts is not None  # noqa: S101
         count, indices = len(self.texts), [item.index for item in data]
         if indices != list(range(count)) or not sound(item.embedding for item in data):
             rows_of([item.embedding for item in data], count, self.name, indices)

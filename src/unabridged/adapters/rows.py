@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Rows", "rows_for"]
 
 
-def rows_for(
-    inner: Any, options: Mapping[str, Any], calls: Callable[[Any], dict[str, Any]]
-) -> Rows | OwnRows:
+def rows_for(inner: Any, options: Mapping[str, Any], calls: Callable[[Any], dict[str, Any]]) -> Rows | OwnRows:
     """The ``calls`` of a framework's object, bridged; for a model's name (or nothing), an embedder's."""
     if inner is None or isinstance(inner, str):
         return OwnRows(Embedder(inner, **options))
@@ -122,7 +120,7 @@ class Rows:
         if request.role == "query" and self._aquery is not None:
             rows = await asyncio.gather(*(self._aquery(text) for text in request.texts))
         else:
-            assert self._adocuments is not None  # noqa: S101 - an async provider is only made with it
+            assert self._adocuments is not None  # noqa: S101
             rows = await self._adocuments(list(request.texts))
         return Answer(rows, sample=rows)
 
@@ -133,9 +131,7 @@ class Rows:
         """A refusal that the client has swallowed, and its reason with it: most likely the text's size."""
         if not self._null_is_refusal:
             return
-        null = [
-            at for at, (row, text) in enumerate(zip(rows, texts, strict=True)) if row is None and text.strip()
-        ]
+        null = [at for at, (row, text) in enumerate(zip(rows, texts, strict=True)) if row is None and text.strip()]
         if null:
             indices = () if len(null) == len(texts) else tuple(null)
             fault = Fault("input_overflow", "input", indices=indices, confidence=0.5)

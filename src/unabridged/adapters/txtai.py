@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["transform"]
 
 
-def transform(
-    model: Callable[[list[str]], Any] | str | None = None, **options: Any
-) -> Callable[[list[str]], Vectors]:
+def transform(model: Callable[[list[str]], Any] | str | None = None, **options: Any) -> Callable[[list[str]], Vectors]:
     """A function of a function (or of a model's name), for texts of any length.
 
     txtai takes plain functions only: it would call any other callable to make one.

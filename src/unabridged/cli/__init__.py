@@ -1,1 +1,15 @@
-"""The command line."""
+"""The command line: ``unabridged embed | chunk | config | models | cache``, one file each.
+
+Importing this is cheap; what a command needs is imported when it runs.
+"""
+
+from __future__ import annotations
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the program on ``sys.argv`` and exit with its code."""
+    from unabridged.cli.app import run
+
+    raise SystemExit(run())

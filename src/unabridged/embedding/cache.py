@@ -78,7 +78,7 @@ class _RawDisk(diskcache.Disk):  # type: ignore[misc]
             raise TypeError("a cache key is bytes")
         return sqlite3.Binary(key), True
 
-    def get(self, key: Any, raw: bool) -> Any:  # noqa: FBT001 - diskcache calls it so
+    def get(self, key: Any, raw: bool) -> Any:  # noqa: FBT001
         if not raw:
             raise _RefusedError
         return bytes(key)
@@ -174,15 +174,13 @@ class VectorCache:
             return None
         entry = _unpack(value) if isinstance(value, bytes) else None
         if entry is None:
-            warnings.warn(
-                "an entry of the vector cache is damaged; it is ignored", RuntimeWarning, stacklevel=4
-            )
+            warnings.warn("an entry of the vector cache is damaged; it is ignored", RuntimeWarning, stacklevel=4)
         return entry
 
     def verify(self) -> tuple[int, list[bytes]]:
         """Read every entry: how many are whole, and the keys of those that are not."""
         whole, damaged = 0, []
-        rows = self._store._sql("SELECT key, raw FROM Cache").fetchall()  # noqa: SLF001 - iterating would unpickle keys
+        rows = self._store._sql("SELECT key, raw FROM Cache").fetchall()  # noqa: SLF001
         for key, raw in rows:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)
@@ -250,7 +248,5 @@ def _unpack(value: bytes) -> Entry | None:
         None if tokens == _NO_TOKENS else int(tokens),
         None if np.isnan(dispersion) else float(dispersion),
         None if np.isnan(unknown) else float(unknown),
-        np.frombuffer(body, "<i8", offset=4 * width).reshape(rows, _SPAN_COLUMNS).astype(np.int64)
-        if rows
-        else None,
+        np.frombuffer(body, "<i8", offset=4 * width).reshape(rows, _SPAN_COLUMNS).astype(np.int64) if rows else None,
     )

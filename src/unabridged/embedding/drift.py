@@ -24,9 +24,7 @@ __all__ = ["DriftGuard"]
 class DriftGuard:
     """Compares a provider's canary vectors with those remembered; one short request a check."""
 
-    def __init__(
-        self, provider: Provider, *, dimensions: int | None, fingerprint: str, path: Path | None
-    ) -> None:
+    def __init__(self, provider: Provider, *, dimensions: int | None, fingerprint: str, path: Path | None) -> None:
         self._provider = provider
         self._request = Request(tuple(CANARY_TEXTS), dimensions=dimensions)
         self._print = fingerprint

@@ -179,9 +179,7 @@ class Embedder:
         try:
             run.prepare()
             while (work := run.work()) is not None:
-                flow = Flow(
-                    work, self._lanes, role=role, dimensions=self._asked_dimensions, deadline=deadline
-                )
+                flow = Flow(work, self._lanes, role=role, dimensions=self._asked_dimensions, deadline=deadline)
                 self._engine.run(flow, run.keep)
                 run.join({at: _landed(future, deadline) for at, future in run.theirs.items()})
             return self._result(run, started, alone=isinstance(texts, str))
@@ -210,9 +208,7 @@ class Embedder:
         try:
             await asyncio.to_thread(run.prepare)
             while (work := run.work()) is not None:
-                flow = Flow(
-                    work, self._lanes, role=role, dimensions=self._asked_dimensions, deadline=deadline
-                )
+                flow = Flow(work, self._lanes, role=role, dimensions=self._asked_dimensions, deadline=deadline)
                 await self._engine.arun(flow, keep)
                 run.join({at: await _alanded(future, deadline) for at, future in run.theirs.items()})
             return await asyncio.to_thread(self._result, run, started, alone=isinstance(texts, str))
@@ -237,6 +233,11 @@ class Embedder:
     def limit(self) -> Limit:
         """What the provider takes, as known now: declared, and tightened by its refusals."""
         return self._settings.limits.limit
+
+    @property
+    def declared_limit(self) -> Limit:
+        """The limit as given, as the provider states it, or as the table has it: before any refusal."""
+        return self._settings.limits.declared
 
     @property
     def cutting(self) -> Cutting | None:

@@ -34,9 +34,7 @@ _Answer = Reply | ProviderError
 class Flow:
     """The calls of one piece of work: gated, sent once each, and settled."""
 
-    def __init__(
-        self, work: Work, lanes: Lanes, *, role: Role, dimensions: int | None, deadline: float | None
-    ) -> None:
+    def __init__(self, work: Work, lanes: Lanes, *, role: Role, dimensions: int | None, deadline: float | None) -> None:
         self.work = work
         self.lanes = lanes
         self.pause = 0.0
@@ -84,9 +82,7 @@ class Flow:
             others = self.lanes.take_out(lane, answer)
         elif lane is not None and others:
             call.tried |= {self.lanes.all.index(lane)}
-        self.work.fail(
-            call, answer, time.monotonic(), lane_left=others and len(call.tried) < len(self.lanes.all)
-        )
+        self.work.fail(call, answer, time.monotonic(), lane_left=others and len(call.tried) < len(self.lanes.all))
 
     def expire(self) -> None:
         """The deadline has passed: what is unfinished fails with a time-out."""
@@ -108,7 +104,7 @@ class Flow:
             if lane is None:
                 return self._all_out(call)
             call.lane, call.ticket = lane, lane.pace.ticket()
-        assert call.ticket is not None  # noqa: S101 - set together with the lane
+        assert call.ticket is not None  # noqa: S101
         return self.lanes.enter(call.lane, call.ticket, now)
 
     def _all_out(self, call: Call) -> float:
@@ -202,9 +198,7 @@ class Engine:
     async def _aland(
         flow: Flow, flying: dict[asyncio.Task[_Answer], Call], after: Callable[[], Awaitable[None]]
     ) -> None:
-        landed, _ = await asyncio.wait(
-            flying, timeout=flow.pause or _IDLE, return_when=asyncio.FIRST_COMPLETED
-        )
+        landed, _ = await asyncio.wait(flying, timeout=flow.pause or _IDLE, return_when=asyncio.FIRST_COMPLETED)
         for task in landed:
             flow.settle(flying.pop(task), task.result())
         if landed:
@@ -235,9 +229,7 @@ class Engine:
 
     def _threads(self) -> ThreadPoolExecutor:
         with self._lock:
-            if (
-                self._pool is None or self._pid != os.getpid()
-            ):  # a forked child has no threads of its parent's
+            if self._pool is None or self._pid != os.getpid():  # a forked child has no threads of its parent's
                 self._pid = os.getpid()
                 self._pool = ThreadPoolExecutor(self.lanes.concurrency, "unabridged")
             return self._pool
@@ -251,5 +243,5 @@ class Engine:
 
 
 def _lane(call: Call) -> Lane:
-    assert call.lane is not None  # noqa: S101 - the gate sets it
+    assert call.lane is not None  # noqa: S101
     return call.lane

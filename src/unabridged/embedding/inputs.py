@@ -39,7 +39,7 @@ def declared_limit(provider: Provider, given: Limit | None) -> Limit:
     return replace(limit, input_tokens=(known.limit if known is not None else default_limit()).input_tokens)
 
 
-def cache_of(given: bool | str | Path | VectorCache) -> VectorCache | None:  # noqa: FBT001 - a setting, not a flag
+def cache_of(given: bool | str | Path | VectorCache) -> VectorCache | None:  # noqa: FBT001
     """The cache that a setting means."""
     if isinstance(given, VectorCache):
         return given

@@ -35,9 +35,7 @@ def complete(document: Document) -> bool:
     """Whether all of a document's vectors are there."""
     if document.error is not None:
         return False
-    return document.entry is not None or (
-        bool(document.pieces) and all(p.vector is not None for p in document.pieces)
-    )
+    return document.entry is not None or (bool(document.pieces) and all(p.vector is not None for p in document.pieces))
 
 
 def pooled(document: Document, settings: Settings) -> Entry | None:
@@ -46,7 +44,7 @@ def pooled(document: Document, settings: Settings) -> Entry | None:
         return document.entry if document.error is None else None
     if not document.cut:
         piece = document.pieces[0]
-        assert piece.vector is not None  # noqa: S101 - the document is complete
+        assert piece.vector is not None  # noqa: S101
         return Entry(piece.vector, document.tokens, None, piece.unknown)
     rows = _rows(document)
     unknown = _unknown_share(document.pieces)
@@ -56,9 +54,7 @@ def pooled(document: Document, settings: Settings) -> Entry | None:
     return Entry(vector, document.tokens, dispersion(rows), unknown, spans)
 
 
-def outcome(
-    document: Document, entry: Entry | None, settings: Settings, *, chunk_vectors: bool
-) -> TextResult:
+def outcome(document: Document, entry: Entry | None, settings: Settings, *, chunk_vectors: bool) -> TextResult:
     """What the caller is told of a document."""
     at = document.indices[0]
     if entry is None:

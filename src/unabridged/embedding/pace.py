@@ -131,9 +131,7 @@ class Pace:
             self._rate = max(_SLOWEST, self._slower(now))
             self._grown = now
             spacing = 1.0 / self._rate
-            self._next = max(
-                self._next, now + (min(spacing, retry_after) if first and retry_after else spacing)
-            )
+            self._next = max(self._next, now + (min(spacing, retry_after) if first and retry_after else spacing))
         # One refused probe waits alone; a provider that admits nothing holds everyone.
         if retry_after and (first or self._refused_since_ok >= _NOTHING_ADMITTED):
             self._held += max(0.0, now + retry_after - max(self._hold, now))

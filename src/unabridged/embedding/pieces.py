@@ -71,10 +71,7 @@ class Piece:
         return (
             (limit.input_tokens is not None and self.tokens * scale > limit.input_tokens)
             or (limit.input_chars is not None and len(self.text) > limit.input_chars)
-            or (
-                limit.input_bytes is not None
-                and len(self.text.encode("utf-8", "surrogatepass")) > limit.input_bytes
-            )
+            or (limit.input_bytes is not None and len(self.text.encode("utf-8", "surrogatepass")) > limit.input_bytes)
         )
 
 

@@ -121,9 +121,7 @@ def in_force(chunking: Chunking, limit: Limit) -> Cutting | None:
     )
 
 
-def cut_text(
-    text: str, cutting: Cutting, limit: Limit, measure: Measure, *, scale: float = 1.0
-) -> list[Span]:
+def cut_text(text: str, cutting: Cutting, limit: Limit, measure: Measure, *, scale: float = 1.0) -> list[Span]:
     """The spans of an over-long text. ``scale`` turns our token counts into the provider's."""
     if cutting.unit == "chars":
         tokens_fit = None if limit.input_chars is None else min(cutting.max_size, limit.input_chars)
@@ -155,8 +153,7 @@ def fitting(chunking: Chunking, tokens: int | None) -> Chunking:
     """The user's sizes, unless a limit learned since has made them contradict each other."""
     size = chunking.max_tokens
     clash = tokens is not None and any(
-        n is not None and n >= min(tokens, size or tokens)
-        for n in (chunking.overlap_tokens, chunking.min_tokens)
+        n is not None and n >= min(tokens, size or tokens) for n in (chunking.overlap_tokens, chunking.min_tokens)
     )
     if not clash:
         return chunking

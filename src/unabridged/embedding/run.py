@@ -116,9 +116,7 @@ class Run:
     def _whole(self, document: Document, tokens: int) -> None:
         document.tokens = tokens
         span = Span(0, len(document.text))
-        document.pieces = [
-            Piece(document, span, document.text, tokens, key(self._vector_print, document.text))
-        ]
+        document.pieces = [Piece(document, span, document.text, tokens, key(self._vector_print, document.text))]
 
     def _cut(self, document: Document) -> None:
         settings, text = self.settings, document.text
@@ -296,9 +294,7 @@ class Run:
         if settings.truncates and whole:
             spans, piece.document.truncated = spans[:1], True
         at = piece.span.start
-        _log.info(
-            "Document exceeds the limit (%s), cut again into %d chunks", _limit_words(limit), len(spans)
-        )
+        _log.info("Document exceeds the limit (%s), cut again into %d chunks", _limit_words(limit), len(spans))
         chunks = to_chunks(text, spans, settings.measure)
         children = [self._piece(piece.document, Span(at + c.start, at + c.end), c.tokens) for c in chunks]
         for child in children:

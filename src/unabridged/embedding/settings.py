@@ -128,7 +128,7 @@ class Settings:
     def segment(self, text: str) -> list[Span]:
         """The spans of a text that is over the limit."""
         plan, limit = self.cutting, self.limits.limit
-        assert plan is not None  # noqa: S101 - only what is over is cut
+        assert plan is not None  # noqa: S101
         if plan.method is None:
             return cut_text(text, plan, limit, self.measure, scale=self.limits.scale)
         from unabridged.text.segmenters import split

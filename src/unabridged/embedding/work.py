@@ -84,8 +84,6 @@ class Work:
         self.billed = 0
         self.error: Exception | None = None
 
-    # -- what to send ------------------------------------------------------------------------------
-
     @property
     def limit(self) -> Limit:
         """The limit in force for this call: what is known, and what is guessed."""
@@ -148,9 +146,7 @@ class Work:
         for piece in self._waiting:
             if not piece.wanted:
                 continue
-            kept.extend(
-                self._smaller(piece, None) if changed and self._recut and self._over(piece) else [piece]
-            )
+            kept.extend(self._smaller(piece, None) if changed and self._recut and self._over(piece) else [piece])
         self._waiting = kept
 
     def _over(self, piece: Piece) -> bool:
@@ -228,8 +224,6 @@ class Work:
             if one.document.error is None and one.vector is None:
                 one.document.error = error
         return []
-
-    # -- waiting -----------------------------------------------------------------------------------
 
     def _retry(self, call: Call, now: float, seconds: float) -> None:
         heapq.heappush(self._later, (now + seconds, next(self._order), call))
@@ -328,9 +322,7 @@ class Work:
         self._ended = True
         for piece in before:
             piece.dropped = True
-        whole = Piece(
-            document, Span(0, len(document.text)), document.text, document.tokens, document.key, whole=True
-        )
+        whole = Piece(document, Span(0, len(document.text)), document.text, document.tokens, document.key, whole=True)
         children = self._recut(whole, self.limit) if self._recut is not None else []
         if len(children) > 1:
             document.pieces = children
@@ -376,8 +368,6 @@ class Work:
                 self._tests.appendleft(Call([probe()], probe=error))
         if call.group is not None:
             self._waiting.extendleft(reversed([*call.rest, *call.group.cleared]))
-
-    # -- halving the suspects ----------------------------------------------------------------------
 
     def _suspect(self, call: Call, error: ProviderError, suspects: list[Piece]) -> None:
         cleared = [] if call.group is None else [*call.group.cleared, *call.rest]

@@ -82,9 +82,7 @@ def find_files(paths: Iterable[str | Path], *, hidden: bool = False, exclude: Co
     return Found(tuple(files.values()), dict(skipped))
 
 
-def read_text(
-    path: Path, encoding: str | None = None, *, within: Path | None = None
-) -> tuple[str, str | None]:
+def read_text(path: Path, encoding: str | None = None) -> tuple[str, str | None]:
     """A file's text, and a warning if its bytes were not quite what they should be.
 
     ``encoding`` says what the file is in; without it, it is told from the bytes. Raises
@@ -160,7 +158,7 @@ def _expanded(path: str, skipped: Counter[str], *, hidden: bool) -> Iterator[tup
 
 
 def _matched(pattern: str, skipped: Counter[str], *, hidden: bool) -> Iterator[tuple[str, bool]]:
-    names = sorted(glob.glob(pattern, recursive=True, include_hidden=hidden))  # noqa: PTH207 - Path.glob finds hidden files too
+    names = sorted(glob.glob(pattern, recursive=True, include_hidden=hidden))  # noqa: PTH207
     if not names:
         raise UnreadableFile(_printable(pattern), "no file matches")
     for name in names:

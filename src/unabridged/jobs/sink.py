@@ -290,9 +290,7 @@ class _Lance(_Target):
         if self._table is None:
             import lancedb
 
-            self._table = lancedb.connect(str(self._hidden.absolute())).create_table(
-                "rows", schema=rows.schema
-            )
+            self._table = lancedb.connect(str(self._hidden.absolute())).create_table("rows", schema=rows.schema)
         self._table.add(rows, on_bad_vectors="null")  # a null vector is a text without one, not a bad one
 
     def _close(self) -> None:

@@ -116,9 +116,7 @@ class Calibration:
         self._knowledge = Knowledge(path)
         self._knowledge.prepare(_TABLE)
 
-    def learn(
-        self, host: str, model: str, script: str, *, counted: int, actual: int, inputs: int = 1
-    ) -> bool:
+    def learn(self, host: str, model: str, script: str, *, counted: int, actual: int, inputs: int = 1) -> bool:
         """Keep a sample (a reply's ``usage``, a refusal's actual) if it can be true; whether it was."""
         if counted < _SMALLEST or not counted * _LOWEST <= actual <= counted * _HIGHEST:
             return False

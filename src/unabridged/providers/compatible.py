@@ -45,9 +45,7 @@ HOSTS: dict[str, CompatibleHost] = {
     "vllm": CompatibleHost("http://localhost:8000/v1"),
     "volcengine": CompatibleHost("https://ark.cn-beijing.volces.com/api/v3", ("ARK_API_KEY",)),
     "xinference": CompatibleHost("http://localhost:9997/v1"),
-    "zhipu": CompatibleHost(
-        "https://open.bigmodel.cn/api/paas/v4", ("ZHIPUAI_API_KEY", "ZHIPU_API_KEY"), base64=False
-    ),
+    "zhipu": CompatibleHost("https://open.bigmodel.cn/api/paas/v4", ("ZHIPUAI_API_KEY", "ZHIPU_API_KEY"), base64=False),
 }
 
 

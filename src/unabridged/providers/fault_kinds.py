@@ -24,13 +24,9 @@ Verdict = tuple["FaultKind", float]
 _OTHER_FIELDS = frozenset(terms("fields without text").split("|"))
 _FIGURE = r"(?<![\d,.])(\d[\d,.]{0,24})"
 _PROMPT_PARTS = (
-    re.compile(
-        rf"{_FIGURE}(?: tokens)? (?:in|of|from|for) (?:the |your )?(?:text input|prompt|messages?|input)"
-    ),
+    re.compile(rf"{_FIGURE}(?: tokens)? (?:in|of|from|for) (?:the |your )?(?:text input|prompt|messages?|input)"),
     re.compile(rf"{_FIGURE} '?(?:inputs?|prompt|input|text input)'? tokens"),
-    re.compile(
-        rf"(?:request|prompt|messages?|input) (?:has|have|contains?) {_FIGURE} (?:input |prompt )?tokens"
-    ),
+    re.compile(rf"(?:request|prompt|messages?|input) (?:has|have|contains?) {_FIGURE} (?:input |prompt )?tokens"),
     re.compile(rf": {_FIGURE} \+ \d[\d,.]{{0,24}} >"),
 )
 _OUTPUT_PART = re.compile(
@@ -281,19 +277,13 @@ def _two_sizes(seen: Seen) -> Verdict | None:
         return None
     numbers = numbers_in(text, status=seen.status)
     measured = choose(numbers)
-    if (
-        measured.actual is None
-        or measured.unit not in ("tokens", "chars", "bytes", "inputs")
-        or len(numbers) > 8
-    ):
+    if measured.actual is None or measured.unit not in ("tokens", "chars", "bytes", "inputs") or len(numbers) > 8:
         return None
     told = any(number.value == measured.limit and number.as_limit >= 2 for number in numbers)
     # In a language not in the lexicon: two counts of tokens in a refusal can hardly be anything else.
     units = [number.unit == "tokens" for number in numbers]
     counts = (
-        len(numbers) == 2
-        and seen.status in (400, 413, 422)
-        and (all(units) or (any(units) and not text.isascii()))
+        len(numbers) == 2 and seen.status in (400, 413, 422) and (all(units) or (any(units) and not text.isascii()))
     )
     return ("input_overflow", 0.65) if told or counts else None
 

@@ -107,14 +107,10 @@ def choose(numbers: Sequence[Number], *, ordered: bool = True, least: float = 0.
     order = 0.0 if not ordered else 3.1 if len(rest) == 2 else 0.6
     for limit, actual in permutations(rest, 2):
         if actual.value >= limit.value or not ordered:
-            options.append(
-                (limit.as_limit + actual.as_actual + order + _likeness(limit, actual), limit, actual)
-            )
+            options.append((limit.as_limit + actual.as_actual + order + _likeness(limit, actual), limit, actual))
     if len(rest) == 1:
         options += [(8.0, low, high) for low, high in permutations(numbers, 2) if _meet(low, high)]
-    _, limit_number, actual_number = max(
-        options, key=lambda option: (option[0], option[2].value if option[2] else 0)
-    )
+    _, limit_number, actual_number = max(options, key=lambda option: (option[0], option[2].value if option[2] else 0))
     return Measured(
         _value(limit_number),
         _value(actual_number),

@@ -92,9 +92,7 @@ def error_for(fault: Fault, body: object, *, provider: str) -> ProviderError:
 
 def _figures(fault: Fault) -> str:
     where = (
-        f" at {', '.join(map(str, fault.indices[:5]))}{' …' if len(fault.indices) > 5 else ''}"
-        if fault.indices
-        else ""
+        f" at {', '.join(map(str, fault.indices[:5]))}{' …' if len(fault.indices) > 5 else ''}" if fault.indices else ""
     )
     if fault.limit is None:
         return where

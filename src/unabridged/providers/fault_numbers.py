@@ -150,9 +150,7 @@ def _after_unit() -> re.Pattern[str]:
 
 @cache
 def _before_unit() -> re.Pattern[str]:
-    return re.compile(
-        "|".join(f"(?P<u{at}>{terms(f'unit before: {unit}')})" for at, unit in enumerate(_BEFORE))
-    )
+    return re.compile("|".join(f"(?P<u{at}>{terms(f'unit before: {unit}')})" for at, unit in enumerate(_BEFORE)))
 
 
 def _unit_after(right: str) -> NumberUnit:

@@ -14,9 +14,7 @@ _LISTS = (
     r"inputs?|texts?|documents?|instances?|requests?|contents?|data|items?|messages?|body|sentences?|passages?|quer(?:y|ies)|prompts?|"
     r"strings?|array|values?|list|chunks?|elements?|entries|embeddings"
 )
-_LONE = (
-    r"inputs?|texts?|documents?|instances?|items?|sentences?|passages?|prompts?|strings?|elements?|chunks?"
-)
+_LONE = r"inputs?|texts?|documents?|instances?|items?|sentences?|passages?|prompts?|strings?|elements?|chunks?"
 _MANY = r"(\d{1,6}(?:\s*(?:,|and|&|und|et|y|и|e|、|，|和|と|,\s*and)\s*\d{1,6}){0,63})"
 _PATHS = re.compile(
     rf"(?:{_LISTS})\s?\[\s?(\d{{1,6}})\s?\]|#?/(?:{_LISTS})/(\d{{1,6}})\b|\b(?:{_LISTS})\.(\d{{1,6}})\b(?!\.\d)"
@@ -54,9 +52,7 @@ _FIELD = re.compile(
 )
 
 
-def find_indices(
-    text: str, places: Iterable[Sequence[str | int]], *, limit: int | None = None
-) -> tuple[int, ...]:
+def find_indices(text: str, places: Iterable[Sequence[str | int]], *, limit: int | None = None) -> tuple[int, ...]:
     """Positions in the request, from 0, sorted, each once.
 
     Counting starts at 0 unless the reply says otherwise or uses an ordinal ("the 3rd text", "第 3 条").
@@ -73,9 +69,7 @@ def find_indices(
     if not _OUT_OF.search(text):
         found |= _worded(text, limit)
     for match in _ORDINAL.finditer(text):
-        found |= {
-            int(digits) - 1 for digits in _DIGITS.findall(next(group for group in match.groups() if group))
-        }
+        found |= {int(digits) - 1 for digits in _DIGITS.findall(next(group for group in match.groups() if group))}
     return tuple(sorted(at for at in found if at >= 0))[:256]
 
 

@@ -106,9 +106,7 @@ _CODE = frozenset(
         "statustext",
     )
 )
-_STATUS = frozenset(
-    ("status", "status_code", "statuscode", "code", "http_status", "http_code", "raw_status_code")
-)
+_STATUS = frozenset(("status", "status_code", "statuscode", "code", "http_status", "http_code", "raw_status_code"))
 _PLACE = frozenset(("loc", "path", "param", "pointer", "instancepath", "field", "location"))
 _COMPLAINTS = frozenset(
     ("error", "errors", "detail", "details", "violations", "messages", "field_errors", "fielderrors")
@@ -191,7 +189,7 @@ def read_reply(body: object) -> Reading:
     reading = Reading()
     try:
         _read(body, reading)
-    except Exception:  # noqa: BLE001 - a stranger's object may raise anything, and a reply must be read
+    except Exception:  # noqa: BLE001
         reading.say("unreadable reply")
     return reading
 
@@ -312,9 +310,7 @@ def _walk(key: str, value: object, reading: Reading, depth: int, *, quoted: bool
     elif name in _PLACE and isinstance(value, list | tuple):
         reading.places.append(tuple(part for part in value if isinstance(part, str | int))[:12])
     elif isinstance(value, list | tuple):
-        reading.empty = reading.empty or (
-            name in ("data", "embeddings", "embedding", "vectors") and not value
-        )
+        reading.empty = reading.empty or (name in ("data", "embeddings", "embedding", "vectors") and not value)
         for item in value[:64]:
             _walk(key, item, reading, depth + 1, quoted=quoted)
     else:
@@ -341,7 +337,7 @@ def _leaf(name: str, value: object, reading: Reading, depth: int, *, quoted: boo
             reading.note_status(value)
         if name in _INDEX and depth > 0 and type(value) is int:
             reading.places.append((value,))
-        elif name and value == value and abs(value) < 1e15:  # noqa: PLR0124 - NaN is unequal to itself
+        elif name and value == value and abs(value) < 1e15:  # noqa: PLR0124
             reading.numbers.setdefault(name, float(value))
     elif isinstance(value, str) and name not in _IGNORED:
         _string(name, value, reading, depth, quoted=quoted)

@@ -81,9 +81,7 @@ _UNITS = {
 _NAMES = "|".join(sorted(map(re.escape, _UNITS), key=len, reverse=True))
 _AMOUNT = rf"\d{{1,9}}(?:[.,]\d{{1,9}})?\s?(?:{_NAMES})(?![a-zа-я])"
 _DURATION = re.compile(rf"(\d{{1,9}}(?:[.,]\d{{1,9}})?)\s?({_NAMES})(?![a-zа-я])")
-_COMPACT = re.compile(
-    r"(?:(\d+(?:\.\d+)?)d)?(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?$"
-)
+_COMPACT = re.compile(r"(?:(\d+(?:\.\d+)?)d)?(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?$")
 _SPAN = (
     rf"{_AMOUNT}(?:(?:\s|,| and )*{_AMOUNT})*|(?:\d{{1,9}}h)?(?:\d{{1,9}}m)?\d{{1,9}}(?:\.\d{{1,9}})?s\b"
     r"|\d{1,9}h\d{1,9}m\b"
@@ -117,9 +115,7 @@ def duration(text: str) -> float | None:
     compact = _COMPACT.match(text)
     if compact and any(compact.groups()):
         return sum(
-            float(part) * size
-            for part, size in zip(compact.groups(), (86_400, 3600, 60, 1), strict=True)
-            if part
+            float(part) * size for part, size in zip(compact.groups(), (86_400, 3600, 60, 1), strict=True) if part
         )
     parts = _DURATION.findall(text)
     if not parts:
@@ -132,7 +128,7 @@ def header_table(headers: object) -> dict[str, str]:
     try:
         items = headers.items() if hasattr(headers, "items") else list(headers or ())  # type: ignore[call-overload]
         return {_text(name).casefold(): _text(value) for name, value in items}
-    except Exception:  # noqa: BLE001 - a stranger's object may raise anything
+    except Exception:  # noqa: BLE001
         return {}
 
 
@@ -192,9 +188,7 @@ def _moment(text: str) -> float | None:
 def _reset(headers: Mapping[str, str]) -> float | None:
     """The reset of what is used up; of all of them if none says that it is."""
     resets = {
-        name: wait
-        for name, text in headers.items()
-        if "ratelimit-reset" in name and (wait := _span(text)) is not None
+        name: wait for name, text in headers.items() if "ratelimit-reset" in name and (wait := _span(text)) is not None
     }
     spent = [
         wait
@@ -223,9 +217,7 @@ def _said() -> re.Pattern[str]:
     )
 
 
-def stated_wait(
-    text: str, fields: Mapping[str, float], codes: Mapping[str, str] | None = None
-) -> float | None:
+def stated_wait(text: str, fields: Mapping[str, float], codes: Mapping[str, str] | None = None) -> float | None:
     """What the reply itself asks for, in fields (``estimated_time``) or words ("try again in 176ms").
 
     >>> stated_wait("please try again in 1m30s.", {}), stated_wait("retry after 2 seconds", {})

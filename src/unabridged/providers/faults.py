@@ -33,9 +33,7 @@ _LONGEST_TEXT = 16_000
 _VERTEX_REQUEST_TOKENS = 20_000
 _PLACED = frozenset(("empty_input", "wrong_shape", "bad_values", "bad_request", "bad_reply"))
 _CODE_FIELDS = ("code", "status_code", "error_code", "errcode", "status")
-_STRINGS = re.compile(
-    r"\bstring\b|maxlength|characters?|\bchars?\b|字符|字元|文字数|글자|zeichen|caracteres|символ"
-)
+_STRINGS = re.compile(r"\bstring\b|maxlength|characters?|\bchars?\b|字符|字元|文字数|글자|zeichen|caracteres|символ")
 _TOKENS = re.compile(r"token|トークン|토큰|令牌|词元|токен|jeton|context|上下文")
 _BYTES = re.compile(
     r"\bbytes?\b|payload|\bbody\b|entity|content too large"
@@ -43,9 +41,7 @@ _BYTES = re.compile(
     r"|message larger|请求体|本文|본문|ボディ|cuerpo|corps|corpo\b|тело|korper|nutzlast"
     r"|carga util|charge utile"
 )
-_STRICTLY = re.compile(
-    r"strictly (?:less|smaller|fewer)|echt kleiner|strictement inferieur|estrictamente menor"
-)
+_STRICTLY = re.compile(r"strictly (?:less|smaller|fewer)|echt kleiner|strictement inferieur|estrictamente menor")
 _ASKED = re.compile(r"requested|current:|current is")
 _SUM = re.compile(r"(?:<=|>) (\d[\d,.]{0,24})")
 _PER_MINUTE_UNITS: tuple[tuple[Unit, re.Pattern[str]], ...] = (
@@ -65,9 +61,7 @@ _OF_A_BATCH = re.compile(
 )
 
 
-def classify(
-    status: int | None, body: object, headers: object = None, *, provider: str | None = None
-) -> Fault:
+def classify(status: int | None, body: object, headers: object = None, *, provider: str | None = None) -> Fault:
     """Say what a reply means: its kind, its scope, its numbers, the inputs it names, the wait it asks for.
 
     ``body`` may be bytes, text, a mapping, JSON in JSON, a Python ``repr``, an SDK's exception or its
@@ -126,9 +120,7 @@ def _numbers(seen: Seen) -> list[Number]:
 def _rate(seen: Seen, fault: Fault) -> Fault:
     """Limit and requested are per minute; a single request over the whole limit can never pass."""
     numbers = _numbers(seen)
-    per_minute = [n for n in numbers if n.unit == "tokens/min"] or [
-        n for n in numbers if n.unit == "requests/min"
-    ]
+    per_minute = [n for n in numbers if n.unit == "tokens/min"] or [n for n in numbers if n.unit == "requests/min"]
     pool = numbers if _ASKED.search(seen.text) else per_minute or numbers
     measured = choose([n for n in pool if not _is_used(seen.text, n)], ordered=False, least=2.0)
     limit, actual = measured.limit, measured.actual
@@ -202,9 +194,7 @@ def _of_one_kind(seen: Seen, numbers: list[Number]) -> list[Number]:
     return sizes or numbers
 
 
-def _which_overflow(
-    seen: Seen, measured: Measured, indices: tuple[int, ...]
-) -> tuple[FaultKind, Scope, Unit | None]:
+def _which_overflow(seen: Seen, measured: Measured, indices: tuple[int, ...]) -> tuple[FaultKind, Scope, Unit | None]:
     counted = measured.unit == "" and seen.means("counted") and not seen.means("context")
     if measured.unit == "inputs" or counted:
         return "batch_count", "request", "inputs"

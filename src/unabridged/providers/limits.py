@@ -130,9 +130,7 @@ class LearnedLimits:
 
     def limit(self, host: str, model: str) -> Limit:
         """Everything learned of one model at one host."""
-        rows = self._knowledge.read(
-            "SELECT unit, value FROM learned WHERE host = ? AND model = ?", (host, model)
-        )
+        rows = self._knowledge.read("SELECT unit, value FROM learned WHERE host = ? AND model = ?", (host, model))
         return Limit(**{unit: value for unit, value in rows if unit in _FIELDS})
 
     def learn(self, host: str, model: str, fault: Fault) -> bool:

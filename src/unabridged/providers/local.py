@@ -43,9 +43,7 @@ _SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 _POSITIONS = 512  # the model's position embeddings; one token more is an error inside the model
 _WIDTH = 384
 
-_sessions: WeakValueDictionary[int, Any] = (
-    WeakValueDictionary()
-)  # one model in memory, however many providers
+_sessions: WeakValueDictionary[int, Any] = WeakValueDictionary()  # one model in memory, however many providers
 _loading = threading.Lock()
 
 
@@ -142,9 +140,7 @@ class LocalProvider:
             raise ProviderError(f"local: {where}", Fault("empty_input", "input", indices=tuple(empty)))
         long = [at for at, text in enumerate(texts) if len(text) > _POSITIONS * 8]
         sizes = {at: self.tokenizer.count(texts[at]) for at in long}  # in blocks: bounded memory
-        encoded = self.tokenizer.encode(
-            ["" if sizes.get(at, 0) > _POSITIONS else t for at, t in enumerate(texts)]
-        )
+        encoded = self.tokenizer.encode(["" if sizes.get(at, 0) > _POSITIONS else t for at, t in enumerate(texts)])
         sizes.update((at, len(ids)) for at, ids in enumerate(encoded) if at not in sizes)
         _refuse_overflow([sizes[at] + WordPiece.specials for at in range(len(texts))])
         return [[OPEN, *ids, CLOSE] for ids in encoded]
@@ -216,9 +212,7 @@ def _refuse_overflow(sizes: Sequence[int]) -> None:
     over = [at for at, size in enumerate(sizes) if size > _POSITIONS]
     if over:
         at, actual = over[0], sizes[over[0]]
-        fault = Fault(
-            "input_overflow", "input", limit=_POSITIONS, actual=actual, unit="tokens", indices=tuple(over)
-        )
+        fault = Fault("input_overflow", "input", limit=_POSITIONS, actual=actual, unit="tokens", indices=tuple(over))
         raise Overflow(f"local: input {at} has {actual} tokens, the limit is {_POSITIONS}", fault)
 
 

@@ -65,9 +65,7 @@ _PROVIDERS = {
     "ibm": "watsonx",
     "cohereai": "cohere",
 }
-_REGION = re.compile(
-    r"^(?:us|eu|apac|ap|global|us-gov|jp|au|ca|sa|me|af)\.(?=amazon\.|cohere\.|twelvelabs\.)"
-)
+_REGION = re.compile(r"^(?:us|eu|apac|ap|global|us-gov|jp|au|ca|sa|me|af)\.(?=amazon\.|cohere\.|twelvelabs\.)")
 _TAIL = re.compile(
     r"(?:[-_.:@](?:gguf|onnx|mlx|safetensors|latest|preview|default|exp|openvino|(?:i?q\d(?:_[a-z0-9]+)*)|f16|fp16"
     r"|f32|fp32|bf16|int8|int4|uint8|q8|q4|[248]bit|awq|gptq|qat|dwq|ct2|\d{1,3}|v\d:\d))+$"

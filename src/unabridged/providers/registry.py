@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from unabridged.types import Provider
 
-__all__ = ["open_provider", "provider_names"]
+__all__ = ["open_provider", "option_names", "provider_names"]
 
 DEFAULT = "local"
 GROUP = "unabridged.providers"
@@ -111,6 +111,15 @@ def provider_names() -> list[str]:
     True
     """
     return sorted({*_OWN, *_compatible(), *(point.name for point in entry_points(group=GROUP))})
+
+
+def option_names(name: str | None) -> tuple[str, ...]:
+    """The options that a provider takes; none if it takes anything.
+
+    >>> "dimensions" in option_names("hashing")
+    True
+    """
+    return tuple(_parameters(_maker(name or DEFAULT)))
 
 
 def _maker(name: str) -> Callable[..., Provider]:

@@ -51,9 +51,7 @@ def vectors_from(
     return checked(np.stack(parsed), count=count, width=width, provider=provider)
 
 
-def checked(
-    vectors: NDArray[Any], *, count: int, width: int | None = None, provider: str
-) -> NDArray[np.float32]:
+def checked(vectors: NDArray[Any], *, count: int, width: int | None = None, provider: str) -> NDArray[np.float32]:
     """Check an array of shape ``(count, width)`` and give it back as contiguous float32.
 
     >>> checked(np.array([[0.0, 2.0]]), count=1, provider="local").dtype
@@ -73,9 +71,7 @@ def checked(
     return out
 
 
-def bad_reply(
-    problem: str, *, provider: str, indices: Sequence[int] = (), kind: FaultKind = "bad_reply"
-) -> BadReply:
+def bad_reply(problem: str, *, provider: str, indices: Sequence[int] = (), kind: FaultKind = "bad_reply") -> BadReply:
     """An error for an answer that has the wrong shape.
 
     >>> str(bad_reply("2 vectors for 3 texts", provider="openai"))
@@ -134,9 +130,7 @@ def _decoded(raw: str, at: int, provider: str) -> Vector:
     except (binascii.Error, ValueError):
         raise bad_reply(f"the vector of text {at} is not base64", provider=provider) from None
     if len(data) % 4:
-        raise bad_reply(
-            f"the vector of text {at} has {len(data)} bytes, not a multiple of 4", provider=provider
-        )
+        raise bad_reply(f"the vector of text {at} has {len(data)} bytes, not a multiple of 4", provider=provider)
     return np.frombuffer(data, dtype="<f4").astype(np.float32, copy=False)
 
 

@@ -66,9 +66,7 @@ def call(send: Callable[[], _T], *, attempts: int = _ATTEMPTS, deadline: float |
     return tenacity.Retrying(**_options(attempts, deadline))(send)
 
 
-async def acall(
-    send: Callable[[], Awaitable[_T]], *, attempts: int = _ATTEMPTS, deadline: float | None = None
-) -> _T:
+async def acall(send: Callable[[], Awaitable[_T]], *, attempts: int = _ATTEMPTS, deadline: float | None = None) -> _T:
     """As :func:`call`, for async callers."""
 
     async def sending() -> _T:  # tenacity awaits what is declared async, and no other callable's answer
@@ -80,7 +78,7 @@ async def acall(
 def _options(attempts: int, deadline: float | None) -> dict[str, Any]:
     def wait(state: tenacity.RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome is not None else None
-        assert isinstance(error, ProviderError)  # noqa: S101 - nothing else is retried
+        assert isinstance(error, ProviderError)  # noqa: S101
         return pause(error.fault, state.attempt_number)
 
     enough = tenacity.stop_after_attempt(attempts)

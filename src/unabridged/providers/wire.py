@@ -62,7 +62,7 @@ class _Stream(httpcore.NetworkStream):
                 self._inner.write(data, _left(timeout, httpcore.WriteTimeout))
         return self._inner.read(max_bytes, _left(timeout, httpcore.ReadTimeout))
 
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002 - the engine's signature
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
         self._unsent.append(buffer)
 
     def close(self) -> None:
@@ -117,7 +117,7 @@ class _AsyncStream(httpcore.AsyncNetworkStream):
         self._writer = writer
         self._unsent: list[bytes] = []
 
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         try:
             if self._unsent:
                 data, self._unsent = b"".join(self._unsent), []
@@ -128,7 +128,7 @@ class _AsyncStream(httpcore.AsyncNetworkStream):
         except OSError as error:
             raise httpcore.ReadError(str(error)) from error
 
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         self._unsent.append(buffer)
 
     async def aclose(self) -> None:
@@ -139,7 +139,7 @@ class _AsyncStream(httpcore.AsyncNetworkStream):
         self,
         ssl_context: ssl.SSLContext,
         server_hostname: str | None = None,
-        timeout: float | None = None,  # noqa: ARG002 - the engine's signature
+        timeout: float | None = None,
     ) -> httpcore.AsyncNetworkStream:
         try:
             await self._writer.start_tls(ssl_context, server_hostname=server_hostname)
@@ -163,9 +163,9 @@ class AsyncNetwork(httpcore.AsyncNetworkBackend):
         self,
         host: str,
         port: int,
-        timeout: float | None = None,  # noqa: ARG002 - the engine's signature
+        timeout: float | None = None,
         local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,  # noqa: ARG002
+        socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
         """Connect, trying a host's addresses side by side where the first is slow."""
         source = None if local_address is None else (local_address, 0)

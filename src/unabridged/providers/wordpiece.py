@@ -36,7 +36,7 @@ class WordPiece:
 
     def __init__(self) -> None:
         try:
-            import tokenizers  # noqa: F401 - asked for early, so that a missing extra is told early
+            import tokenizers  # noqa: F401
         except ImportError:
             raise MissingExtra("tokenizers", "local") from None
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from unabridged.text.scan import Scan, bits_at, later, spread
+from unabridged.text.scan import Scan, bits_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,27 +45,45 @@ def paragraphs(text: str, scan: Scan | None = None) -> Offsets:
     [5, 13, 18]
     """
     scan = scan or Scan.of(text)
-    breaks = _second_feeds(scan)
-    if not breaks.any():
+    feeds = bits_at(scan.feeds)
+    second = feeds[1:][_blank_between(text, scan, feeds)]
+    if not len(second):
         return np.array([scan.size], np.int64)
-    run_ends = _ends_of(scan.spaces)
-    found = bits_at(spread(breaks, scan.spaces, 1) & run_ends) + 1
-    if found[-1] != scan.size:
-        found = np.append(found, scan.size)
-    return found
+    found = np.minimum(_next_clear(scan.spaces, second), scan.size)
+    keep = np.ones(len(found), np.bool_)
+    np.not_equal(found[1:], found[:-1], out=keep[1:])
+    found = found[keep]
+    return found if found[-1] == scan.size else np.append(found, scan.size)
 
 
-def _second_feeds(scan: Scan) -> Bits:
-    """The line feeds before which, in the same white space, stands another."""
-    after = later(scan.feeds, 1) & scan.spaces
-    return spread(after, scan.spaces, 1) & scan.feeds
+def _blank_between(text: str, scan: Scan, feeds: Offsets) -> NDArray[np.bool_]:
+    """For each line feed but the last: is there nothing but white space until the next one?"""
+    gaps = np.diff(feeds)
+    blank = gaps == 1
+    maybe = np.flatnonzero(~blank)
+    maybe = maybe[_is_set(scan.spaces, feeds[maybe] + 1)]
+    maybe = maybe[_is_set(scan.spaces, feeds[maybe + 1] - 1)]
+    blank[maybe[gaps[maybe] <= 3]] = True
+    for at in maybe[gaps[maybe] > 3].tolist():
+        blank[at] = text[feeds[at] : feeds[at + 1]].isspace()
+    return blank
 
 
-def _ends_of(runs: Bits) -> Bits:
-    """The last character of each run."""
-    following = runs >> np.uint64(1)
-    following[:-1] |= runs[1:] << np.uint64(63)
-    return runs & ~following
+def _is_set(bits: Bits, places: Offsets) -> NDArray[np.bool_]:
+    return (bits[places >> 6] >> (places & 63).astype(np.uint64) & np.uint64(1)).astype(np.bool_)
+
+
+def _next_clear(bits: Bits, places: Offsets) -> Offsets:
+    """For each place, the first character from it on whose bit is not set."""
+    word = places >> 6
+    clear = ~bits[word] & ~((np.uint64(1) << (places & 63).astype(np.uint64)) - np.uint64(1))
+    pending = np.flatnonzero(clear == 0)
+    while len(pending):
+        word[pending] += 1
+        clear[pending] = ~bits[word[pending]]
+        pending = pending[clear[pending] == 0]
+    lowest = clear & (~clear + np.uint64(1))
+    return (word << 6) + np.bitwise_count(lowest - np.uint64(1)).astype(np.int64)
 
 
 def lines(text: str) -> Offsets:
@@ -115,24 +133,32 @@ def sentences(text: str, start: int = 0, end: int | None = None) -> Iterator[int
     """
     stop = len(text) if end is None else end
     for found in _STOP.finditer(text, start, stop):
-        if text[found.start()] != "." or _is_end(text, found.start(), found.end()):
-            yield found.end()
+        place, after = found.span()
+        if text[place] != "." or _is_end(text, place, after):
+            yield after
+
+
+# No abbreviation that is known is longer, with its inner stops.
+_LONGEST_SHORT = 8
 
 
 def _is_end(text: str, stop: int, end: int) -> bool:
     """Does the full stop at ``stop`` end a sentence, or an abbreviation?"""
-    if text[stop + 1] not in " \n\t\r" and text[end : end + 1].islower():
-        return False
-    before = text[max(0, stop - 16) : stop].split()
-    if not before or text[stop - 1].isspace():
+    following = text[end : end + 1]
+    if following.islower() and not text[stop + 1].isspace():
+        return False  # a closing quote, and the sentence around it goes on
+    before = text[max(0, stop - _LONGEST_SHORT - 2) : stop].split()
+    word = before[-1] if before else ""
+    if not word or len(word) > _LONGEST_SHORT or text[stop - 1].isspace():
         return True
-    word = before[-1].lstrip("([{\"'“‘«").lower()
-    if word in _NEVER:
+    word = word.lstrip("([{\"'“‘«")
+    low = word.lower()
+    if low in _NEVER:
         return False
-    if word in _SELDOM:
-        return text[end : end + 1].isupper()
-    if len(word) < 8 and _INITIALS.fullmatch(word):
-        return len(word) == 1 and not text[stop - 1].isupper()
+    if low in _SELDOM:
+        return following.isupper()
+    if len(word) == 1 or "." in word:
+        return not (_INITIALS.fullmatch(word) and (word.isupper() or len(word) > 1))
     return True
 
 
@@ -144,27 +170,30 @@ class Sentences:
 
     def last(self, low: int, high: int) -> int | None:
         """The largest in ``(low, high]``: windows backwards, each twice the one before."""
-        width, top = 256, high
+        text = self.text
+        width, top, limit = 256, high, min(len(text), high + _BEHIND)
         while top > low:
             bottom = max(low, top - width)
-            found = None
-            for found_end in self._within(bottom, top):
-                found = found_end
-            if found is not None:
-                return found
-            top, width = bottom, width * 2
+            for found in reversed([*_STOP.finditer(text, max(0, bottom - _BEHIND), limit)]):
+                place, after = found.span()
+                if bottom < after <= top and (text[place] != "." or _is_end(text, place, after)):
+                    return after
+            top, width, limit = bottom, width * 2, min(len(text), bottom + _BEHIND)
         return None
 
     def first(self, low: int, high: int) -> int | None:
         """The smallest in ``(low, high]``."""
-        return next(self._within(low, high), None)
-
-    def _within(self, low: int, high: int) -> Iterator[int]:
-        for end in sentences(self.text, max(0, low - _BEHIND), min(len(self.text), high + _BEHIND)):
-            if end > high:
-                return
-            if end > low:
-                yield end
+        text = self.text
+        limit = min(len(text), high + _BEHIND)
+        found = _STOP.search(text, max(0, low - _BEHIND), limit)
+        while found:
+            place, after = found.span()
+            if after > high:
+                return None
+            if after > low and (text[place] != "." or _is_end(text, place, after)):
+                return after
+            found = _STOP.search(text, after, limit)
+        return None
 
 
 @dataclass(frozen=True, slots=True)

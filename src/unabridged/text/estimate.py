@@ -58,44 +58,43 @@ class Estimate:
 
     def measure(self, text: str) -> Costs:
         """Prefix sums over ``text``."""
-        scan = Scan.of(text, wide=self.cjk != 1)
-        plain = EstimatedCosts(text, scan, Ranks.of(_token_starts(scan)))
-        if scan.wide is None:
+        plain = EstimatedCosts.over(text, wide=self.cjk != 1)
+        if plain.scan.wide is None:
             return plain
-        return _Weighted(plain, Ranks.of(scan.wide), self.cjk - 1)
+        return _Weighted(plain, Ranks.of(plain.scan.wide), self.cjk - 1)
 
 
-def _token_starts(scan: Scan) -> Bits:
+def _token_starts(scan: Scan, runs: Bits) -> Bits:
     """A bit wherever a token begins."""
-    alone = ~(scan.letters | scan.digits | scan.spaces)
-    alone[-1] &= np.uint64((1 << (scan.size & 63)) - 1)
-    for runs, step in ((scan.letters, _LETTERS), (scan.digits, _DIGITS)):
-        alone |= spread(runs & ~later(runs, 1), runs, step)
-    return alone
+    starts = ~(runs | scan.spaces)
+    starts[-1] &= np.uint64((1 << (scan.size & 63)) - 1)
+    for run, step in ((scan.letters, _LETTERS), (scan.digits, _DIGITS)):
+        starts |= spread(run & ~later(run, 1), run, step)
+    return starts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranks:
     """How many bits are set before a position, and where the n-th one is.
 
-    ``words`` has a spare word at the end, ``before[w]`` counts the bits of the words before ``w``.
+    ``before[w]`` counts the bits of the words before ``w``. The views give out plain integers,
+    which is what single look-ups want.
     """
 
     words: Bits
     before: Offsets
-    quick_words: memoryview
-    quick_before: memoryview
+    word: memoryview
+    base: memoryview
 
     @classmethod
     def of(cls, words: Bits) -> Ranks:
         before = np.zeros(len(words) + 1, np.int64)
         np.cumsum(np.bitwise_count(words), dtype=np.int64, out=before[1:])
-        return cls(words, before, memoryview(words), memoryview(before))
+        return cls(words, before, memoryview(words), memoryview(before))  # type: ignore[arg-type]
 
     def at(self, offset: int) -> int:
         word = offset >> 6
-        low = self.quick_words[word] & ((1 << (offset & 63)) - 1)
-        return self.quick_before[word] + low.bit_count()
+        return self.base[word] + (self.word[word] & ((1 << (offset & 63)) - 1)).bit_count()
 
     def many(self, offsets: Offsets) -> Offsets:
         word = offsets >> 6
@@ -104,72 +103,75 @@ class Ranks:
 
     def select(self, rank: int) -> int:
         """The position of the bit that has ``rank`` bits before it; past the end if there is none."""
-        word = bisect_right(self.quick_before, rank) - 1
-        if word >= len(self.words):
-            return len(self.words) << 6
-        bits = self.quick_words[word]
-        rank -= self.quick_before[word]
-        position = word << 6
-        for width in (32, 16, 8, 4, 2, 1):
-            low = bits & ((1 << width) - 1)
-            if (inside := low.bit_count()) <= rank:
+        base = self.base
+        if rank >= base[-1]:
+            return len(self.word) << 6
+        word = bisect_right(base, rank) - 1
+        bits, rank, position = self.word[word], rank - base[word], word << 6
+        for width in (32, 16):
+            if (inside := (bits & ((1 << width) - 1)).bit_count()) <= rank:
                 rank -= inside
                 bits >>= width
                 position += width
-            else:
-                bits = low
-        return position
+        for _ in range(rank):
+            bits &= bits - 1
+        return position + (bits & -bits).bit_length() - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EstimatedCosts:
+class EstimatedCosts(Ranks):
     """The estimator's prefix sums. ``scan`` is kept, for boundaries are found in it too."""
 
     text: str
     scan: Scan
-    ranks: Ranks
+    runs: memoryview
     fixed: int = 0
+
+    @classmethod
+    def over(cls, text: str, *, wide: bool = False) -> EstimatedCosts:
+        """Scan the text, and rank its token starts."""
+        scan = Scan.of(text, wide=wide)
+        runs = scan.letters | scan.digits
+        ranks = Ranks.of(_token_starts(scan, runs))
+        return cls(ranks.words, ranks.before, ranks.word, ranks.base, text, scan, memoryview(runs))  # type: ignore[arg-type]
 
     @property
     def total(self) -> int:
         """The estimate for the whole text."""
-        return self.ranks.quick_before[-1]
-
-    def at(self, offset: int) -> int:
-        """Tokens that start before ``offset``."""
-        return self.ranks.at(offset)
+        return self.base[-1]
 
     def many(self, offsets: Sequence[int] | Offsets) -> Offsets:
         """The same for many offsets."""
-        return self.ranks.many(np.asarray(offsets, np.int64))
+        return Ranks.many(self, np.asarray(offsets, np.int64))
 
     def select(self, budget: int) -> int:
         """Where the token after ``budget`` tokens starts."""
-        return min(self.ranks.select(budget), self.scan.size) if budget >= 0 else 0
+        return min(Ranks.select(self, budget), self.scan.size) if budget >= 0 else 0
 
     def between(self, start: int, end: int) -> int:
         """The estimate for a slice: a run of letters or digits that it cuts into begins anew."""
-        cost = self.ranks.at(end) - self.ranks.at(start)
-        return cost + self._begun_anew(start, end)
+        return self.at(end) - self.at(start) + self._begun_anew(start, end)
+
+    def is_sure(self, start: int, end: int) -> bool:
+        """Unless the slice opens inside a run of letters or digits."""
+        word = start >> 6
+        return start == 0 or not (self.runs[word] & ~self.word[word]) >> (start & 63) & 1
 
     def _begun_anew(self, start: int, end: int) -> int:
         """What the first run of the slice costs more than in the whole text, where it was cut."""
-        if start == 0 or start >= end or self.ranks.quick_words[start >> 6] >> (start & 63) & 1:
-            return 0
-        first = self.text[start]
-        if first.isspace() or not first.isascii():
+        if start >= end or self.is_sure(start, end):
             return 0
         stop = self._run_end(start, end)
-        step = _LETTERS if first.isalpha() else _DIGITS
-        return -(-(stop - start) // step) - (self.ranks.at(stop) - self.ranks.at(start))
+        step = _LETTERS if self.text[start].isalpha() else _DIGITS
+        return -(-(stop - start) // step) - (self.at(stop) - self.at(start))
 
     def _run_end(self, start: int, end: int) -> int:
         """Where the run of letters or digits at ``start`` ends."""
-        runs = self.scan.letters if self.text[start].isalpha() else self.scan.digits
+        kind = _ALPHABET if self.text[start].isalpha() else _FIGURES
         width = 64
         while start < end:
             piece = self.text[start : min(end, start + width)]
-            rest = piece.lstrip(_ALPHABET if runs is self.scan.letters else _FIGURES)
+            rest = piece.lstrip(kind)
             start += len(piece) - len(rest)
             if rest:
                 return start
@@ -196,7 +198,7 @@ class _Weighted:
 
     @property
     def total(self) -> int:
-        return self.plain.total + math.ceil(self.extra * self.wide.quick_before[-1])
+        return self.plain.total + math.ceil(self.extra * self.wide.base[-1])
 
     def at(self, offset: int) -> int:
         return self.plain.at(offset) + math.ceil(self.extra * self.wide.at(offset))
@@ -213,3 +215,6 @@ class _Weighted:
     def between(self, start: int, end: int) -> int:
         more = math.ceil(self.extra * (self.wide.at(end) - self.wide.at(start)))
         return self.plain.between(start, end) + more
+
+    def is_sure(self, start: int, end: int) -> bool:
+        return False

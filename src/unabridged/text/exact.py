@@ -7,7 +7,6 @@ A text is encoded in blocks of at most 256 KB, cut where tokens do not reach acr
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,8 @@ from unabridged.text.estimate import Estimate
 from unabridged.text.measure import Starts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
     from numpy.typing import NDArray
 
     from unabridged.text.measure import Costs
@@ -85,6 +86,9 @@ class _Recounted:
 
     def between(self, start: int, end: int) -> int:
         return self.recount(self.text[start:end])
+
+    def is_sure(self, start: int, end: int) -> bool:
+        return False
 
 
 def _concatenated(parts: list[Offsets]) -> Offsets:
@@ -258,3 +262,6 @@ class _Stretched:
 
     def between(self, start: int, end: int) -> int:
         return self.recount(self.text[start:end])
+
+    def is_sure(self, start: int, end: int) -> bool:
+        return False

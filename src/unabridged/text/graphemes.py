@@ -70,10 +70,7 @@ def forced_start(text: str, at: int, ceiling: int) -> int:
     """The first place in ``[at, ceiling)`` that is inside no grapheme, number or URL; else ``ceiling``."""
     place = at
     while 0 < place < ceiling:
-        if (
-            grapheme_cut(text, place, max(0, place - _NEAR)) == place
-            and _before_atom(text, place, 0) == place
-        ):
+        if grapheme_cut(text, place, max(0, place - _NEAR)) == place and _before_atom(text, place, 0) == place:
             return place
         place += 1
     return min(place, ceiling)

@@ -205,9 +205,7 @@ class _Scanner:
         inner_end = close.start() if close else len(text)
         end = close.end() if close else _trimmed(text, len(text))
         cuts = tuple(m.start() + 1 for m in re.finditer("\n", text[first:inner_end]))
-        return Mark(
-            "code", line, max(end, first), cuts=tuple(first + c for c in cuts), head=min(first + 1, end)
-        )
+        return Mark("code", line, max(end, first), cuts=tuple(first + c for c in cuts), head=min(first + 1, end))
 
     def _equals(self, line: int, found: re.Match[str]) -> Mark | None:
         return self._underlined(line, found, 1) if self._in_paragraph(line) else None
@@ -216,13 +214,7 @@ class _Scanner:
         if self._in_paragraph(line):
             return self._underlined(line, found, 2)
         dashes = found["dashes"].strip()
-        return (
-            self._rule(line, found)
-            if len(dashes) >= 3
-            else self._bullet(line, found)
-            if dashes == "-"
-            else None
-        )
+        return self._rule(line, found) if len(dashes) >= 3 else self._bullet(line, found) if dashes == "-" else None
 
     def _underlined(self, line: int, found: re.Match[str], level: int) -> Mark:
         start = line

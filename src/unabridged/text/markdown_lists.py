@@ -124,9 +124,7 @@ class _ListReader:
         self.blank = True
 
     def _opens(self, body: str, indent: int) -> bool:
-        return _interrupts(body, indent) or (
-            indent < 4 and bool(_MARKER.match(body)) and body.strip() not in "-+*"
-        )
+        return _interrupts(body, indent) or (indent < 4 and bool(_MARKER.match(body)) and body.strip() not in "-+*")
 
     def _open(self, body: str, column: int, at: int) -> None:
         """What the rest of a line opens, marker after marker, then a leaf."""
@@ -165,9 +163,9 @@ class _ListReader:
             self.leaf = "code"
         elif indent < 4 and (found := _FENCE.match(body)):
             self.leaf, self.fence = "fence", found[1]
-        elif indent < 4 and (_ATX.match(body) or _RULE.match(body)):
-            self.leaf = ""
-        elif indent < 4 and self.leaf == "paragraph" and _UNDERLINE.match(body):
+        elif (indent < 4 and (_ATX.match(body) or _RULE.match(body))) or (
+            indent < 4 and self.leaf == "paragraph" and _UNDERLINE.match(body)
+        ):
             self.leaf = ""
         else:
             self.leaf = "paragraph"

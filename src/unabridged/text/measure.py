@@ -52,6 +52,10 @@ class Costs(Protocol):
         """What ``text[start:end]`` costs on its own, ``fixed`` included: the same as ``count`` of it."""
         ...
 
+    def is_sure(self, start: int, end: int) -> bool:
+        """Is ``between`` known to be ``at(end) - at(start) + fixed``, so that no recount is needed?"""
+        ...
+
 
 @runtime_checkable
 class Measure(Protocol):
@@ -137,6 +141,9 @@ class _Even:
     def between(self, start: int, end: int) -> int:
         return end - start
 
+    def is_sure(self, start: int, end: int) -> bool:
+        return True
+
 
 # Characters between two remembered byte counts: 4 bytes of memory a character would be too many.
 _STRIDE = 256
@@ -183,6 +190,9 @@ class _Bytes:
     def between(self, start: int, end: int) -> int:
         return self.at(end) - self.at(start)
 
+    def is_sure(self, start: int, end: int) -> bool:
+        return True
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Starts:
@@ -215,3 +225,7 @@ class Starts:
     def between(self, start: int, end: int) -> int:
         """How many start inside."""
         return self.at(end) - self.at(start)
+
+    def is_sure(self, start: int, end: int) -> bool:
+        """Nothing that starts inside depends on what stands before."""
+        return True

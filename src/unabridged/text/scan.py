@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     Bits = NDArray[np.uint64]
@@ -21,8 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Scan", "bits_at", "later", "spread"]
 
 # Characters a pass: what a level-2 cache holds with its temporaries. A multiple of 64.
-_BLOCK = 1 << 16
-_ONE = np.uint64(1)
+_BLOCK = 1 << 17
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +54,7 @@ class Scan:
         for start in range(0, size, _BLOCK):
             codes = _codes(text[start : start + _BLOCK])
             at = start >> 3
-            for row, mask in zip(maps, _classes(codes, wide=wide), strict=True):
+            for row, mask in zip(maps, _classes(codes, wide=wide), strict=False):
                 packed = np.packbits(mask, bitorder="little")
                 row[at : at + len(packed)] = packed
         words = maps.view("<u8")
@@ -70,25 +71,36 @@ def _codes(piece: str) -> Codes:
     return np.frombuffer(piece.encode("utf-32-le", "surrogatepass"), "<u4")
 
 
-def _classes(codes: Codes, *, wide: bool) -> list[NDArray[np.bool_]]:
-    """Letters, digits, spaces, line feeds and, where asked for, wide characters."""
-    letters = _between(codes | codes.dtype.type(32), 97, 122)
-    digits = _between(codes, 48, 57)
-    spaces = _between(codes, 28, 32)
-    spaces |= _between(codes, 9, 13)
-    if codes.dtype.itemsize > 1:
-        _add_other_spaces(codes, spaces)
-    masks = [letters, digits, spaces, codes == 10]
+def _classes(codes: Codes, *, wide: bool) -> Iterator[NDArray[np.bool_]]:
+    """Letters, digits, spaces, line feeds and, where asked for, wide characters.
+
+    Each mask is good until the next one is asked for.
+    """
+    spare, mask = np.empty_like(codes), np.empty(len(codes), np.bool_)
+    np.bitwise_or(codes, codes.dtype.type(32), out=spare)
+    yield _between(spare, 97, 122, spare, mask)
+    yield _between(codes, 48, 57, spare, mask)
+    yield _spaces(codes, spare, mask)
+    yield np.equal(codes, 10, out=mask)
     if wide:
-        masks.append(_wide(codes))
-    return masks
+        yield _wide(codes)
 
 
-def _between(codes: Codes, low: int, high: int) -> NDArray[np.bool_]:
+def _between(
+    codes: Codes, low: int, high: int, spare: Codes | None = None, mask: NDArray[np.bool_] | None = None
+) -> NDArray[np.bool_]:
     """``low <= code <= high`` in two passes: what is below wraps round to the top."""
     kind = codes.dtype.type
-    inside: NDArray[np.bool_] = (codes - kind(low)) <= kind(high - low)
-    return inside
+    return np.less_equal(np.subtract(codes, kind(low), out=spare), kind(high - low), out=mask)
+
+
+def _spaces(codes: Codes, spare: Codes, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """White space as :meth:`str.isspace` knows it."""
+    _between(codes, 28, 32, spare, mask)
+    mask |= _between(codes, 9, 13, spare)
+    if codes.dtype.itemsize > 1:
+        _add_other_spaces(codes, mask)
+    return mask
 
 
 def _add_other_spaces(codes: Codes, spaces: NDArray[np.bool_]) -> None:
@@ -118,13 +130,13 @@ def _wide(codes: Codes) -> NDArray[np.bool_]:
 def later(bits: Bits, by: int) -> Bits:
     """Every bit moved ``by`` characters towards the end of the text; what leaves it is lost."""
     words, rest = divmod(by, 64)
-    if words >= len(bits):
-        return np.zeros_like(bits)
-    moved = np.zeros_like(bits)
-    source = bits[: len(bits) - words]
-    np.left_shift(source, np.uint64(rest), out=moved[words:])
-    if rest:
-        moved[words + 1 :] |= source[:-1] >> np.uint64(64 - rest)
+    if words:
+        moved = np.zeros_like(bits)
+        if words < len(bits):
+            moved[words:] = bits[: len(bits) - words]
+        return later(moved, rest) if rest else moved
+    moved = bits << np.uint64(rest)
+    moved[1:] |= bits[:-1] >> np.uint64(64 - rest)
     return moved
 
 
@@ -133,20 +145,28 @@ def spread(seeds: Bits, runs: Bits, step: int) -> Bits:
 
     The distance covered doubles with each round, so a run of any length costs its logarithm.
     """
-    reached = seeds
-    span = runs
-    for back in range(1, step):
-        span = span & later(runs, back)
+    reached, span = seeds, _all_of(runs, step)
     while span.any():
-        reached = reached | (later(reached, step) & span)
-        span = span & later(span, step)
+        hop = later(reached, step)
+        hop &= span
+        hop |= reached
+        reached = hop
+        further = later(span, step)
+        further &= span
+        span = further
         step *= 2
     return reached
 
 
+def _all_of(runs: Bits, back: int) -> Bits:
+    """The characters of a run that have ``back - 1`` others of it right before them."""
+    if back == 1:
+        return runs
+    half = _all_of(runs, (back + 1) // 2)
+    return half & later(half, back // 2)
+
+
 def bits_at(bits: Bits) -> NDArray[np.int64]:
     """The positions of the bits that are set, ascending."""
-    full = np.flatnonzero(bits)
-    flags = np.unpackbits(bits[full].view(np.uint8), bitorder="little")
-    found = np.flatnonzero(flags)
-    return (full[found >> 6] << 6) | (found & 63)
+    flags = np.unpackbits(bits.view(np.uint8), bitorder="little")
+    return np.flatnonzero(flags.view(np.bool_))

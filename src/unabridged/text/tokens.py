@@ -6,15 +6,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unabridged.errors import ConfigError, MissingExtra
 from unabridged.text.estimate import Estimate
 from unabridged.text.exact import BytePairs, Counted, Pieces
 from unabridged.text.measure import Characters, Costs, Measure, Utf8Bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["Characters", "Costs", "Estimate", "Measure", "Utf8Bytes", "as_tokenizer"]
 
@@ -57,7 +59,7 @@ def _by_name(name: str) -> Measure:
     for library in ("quicktok", "tiktoken"):
         try:
             return BytePairs.of(import_module(library).get_encoding(name))
-        except (ImportError, KeyError, ValueError):
+        except (ImportError, KeyError, ValueError, RuntimeError):
             continue
     raise ConfigError("tokenizer", f"{name!r} is not known; known are {', '.join(filter(None, _PLAIN))}, …")
 
@@ -76,6 +78,4 @@ def _wrapped(thing: Any) -> Measure:
         return Pieces.of(thing)
     if hasattr(thing, "count"):
         return Counted(thing, getattr(thing, "name", type(thing).__name__))
-    raise ConfigError(
-        "tokenizer", f"found a {type(thing).__name__}, expected a name or an object with count(text)"
-    )
+    raise ConfigError("tokenizer", f"found a {type(thing).__name__}, expected a name or an object with count(text)")

@@ -27,7 +27,7 @@ __all__ = ["Block", "Document", "is_code", "read_document", "read_documents", "w
 def read_document(
     file: str | os.PathLike[str] | bytes | Document,
     *,
-    format: str | None = None,  # noqa: A002 - the word that users know it by
+    format: str | None = None,
     source: str | None = None,
     charset: str | None = None,
     password: str | None = None,
@@ -54,9 +54,7 @@ def read_document(
         text = file
         digest = hashlib.sha256(file.encode("utf-8", "surrogatepass")).hexdigest()
         return _of_text(text, format or "markdown", source, digest, whole=whole)
-    data, place = (
-        (bytes(file), source) if isinstance(file, (bytes, bytearray, memoryview)) else _load(file, source)
-    )
+    data, place = (bytes(file), source) if isinstance(file, (bytes, bytearray, memoryview)) else _load(file, source)
     kind = format or format_of(data, place)
     if kind not in FORMATS:
         raise InputError(f"format {kind!r} is not known; there are {', '.join(FORMATS)}")
@@ -70,7 +68,7 @@ def read_documents(
     *,
     column: str | None = None,
     format: str | None = None,
-    **options: object,  # noqa: A002
+    **options: object,
 ) -> Iterator[Document]:
     """Every document of a file or folder: one a row of JSON Lines or CSV, one a file of a folder.
 
@@ -84,9 +82,7 @@ def read_documents(
             yield from read_documents(path, column=column, format=format, **options)
         return
     source = options.pop("source", None)
-    data, place = (
-        (bytes(file), source) if isinstance(file, (bytes, bytearray, memoryview)) else _load(file, None)
-    )
+    data, place = (bytes(file), source) if isinstance(file, (bytes, bytearray, memoryview)) else _load(file, None)
     name = str(source or place) if source or place else None
     kind = format or format_of(data, name)
     if kind in ("jsonl", "csv"):

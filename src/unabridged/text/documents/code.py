@@ -35,9 +35,7 @@ _DEFINITION = re.compile(
     r"_?(?:definition|declaration|item|specifier|statement|spec)?|decorated_definition|export_statement|"
     r"template_declaration|ambient_declaration|lexical_declaration"
 )
-_HOLDERS = re.compile(
-    r"class|struct|interface|trait|impl|mod(?:ule|_item)|namespace|object|record|protocol|enum|union"
-)
+_HOLDERS = re.compile(r"class|struct|interface|trait|impl|mod(?:ule|_item)|namespace|object|record|protocol|enum|union")
 _WRAPPERS = ("decorated_definition", "export_statement", "template_declaration", "ambient_declaration")
 _NAMES = ("name", "declarator", "type", "definition", "declaration", "path")
 _FUNCTION_VALUE = re.compile(rb"=>|\bfunction\b|\bclass\b")
@@ -108,9 +106,7 @@ def _positions(text: str, data: bytes) -> Any:
     return lambda at: at - bisect_left(inner, at)
 
 
-def _members(
-    data: bytes, nodes: Any, path: tuple[str, ...]
-) -> Iterator[tuple[int, int, tuple[str, ...], int]]:
+def _members(data: bytes, nodes: Any, path: tuple[str, ...]) -> Iterator[tuple[int, int, tuple[str, ...], int]]:
     """Definitions with what stands above them, and the runs between."""
     begin: int | None = None  # where the open run of other nodes starts
     last = 0
@@ -157,9 +153,7 @@ def _definition(
     body = inner.child_by_field_name("body")
     line = data.find(b"\n", inner.start_byte, node.end_byte)
     head = line + 1 if line >= 0 else 0
-    members = (
-        list(_members(data, body.children, path)) if body is not None and _HOLDERS.search(inner.type) else []
-    )
+    members = list(_members(data, body.children, path)) if body is not None and _HOLDERS.search(inner.type) else []
     members = [member for member in members if member[2] != path] if members else []
     if not members or node.end_byte - node.start_byte <= _LARGE:
         yield start, node.end_byte, path, head
@@ -196,9 +190,7 @@ def _defined(data: bytes, node: Any) -> str | None:
     inner = _unwrapped(node)
     if inner.type in _WRAPPERS:
         return None
-    if inner.type == "lexical_declaration" and not _FUNCTION_VALUE.search(
-        data[inner.start_byte : inner.end_byte]
-    ):
+    if inner.type == "lexical_declaration" and not _FUNCTION_VALUE.search(data[inner.start_byte : inner.end_byte]):
         return None
     return _name(data, inner)
 
@@ -207,16 +199,10 @@ def _name(data: bytes, node: Any) -> str | None:
     for _ in range(8):  # a C declarator nests: pointer, function, identifier
         if "identifier" in node.type or node.type in ("constant", "word", "name", "scope_resolution"):
             return str(data[node.start_byte : node.end_byte].decode("utf-8", "replace"))
-        step = next(
-            (found for field in _NAMES if (found := node.child_by_field_name(field)) is not None), None
-        )
+        step = next((found for field in _NAMES if (found := node.child_by_field_name(field)) is not None), None)
         if step is None:
             step = next(
-                (
-                    child
-                    for child in node.named_children
-                    if "declarator" in child.type or child.type.endswith("_spec")
-                ),
+                (child for child in node.named_children if "declarator" in child.type or child.type.endswith("_spec")),
                 None,
             )
         if step is None:
@@ -239,7 +225,7 @@ def _by_indent(text: str) -> Iterator[_Part]:
             begin = start + text[start:stop].index(body[0])
             begin = max(start, text.rfind("\n", start, begin) + 1)
             named = re.match(
-                r"(?:[\w*&<>,:]+[ \t]+)*?(?:def|class|func|fn|function|sub|proc|module|struct|type|interface|trait|enum)[ \t]+(\w+)",
+                r"(?:[\w*&<>,:]+[ \t]+)*?(?:def|class|func|fn|function|sub|proc|module|struct|type|interface|trait|enum)[ \t]+(\w+)",  # noqa: E501
                 body,
             )
             line = text.find("\n", begin, stop)

@@ -40,9 +40,7 @@ _WEB = {"iso-8859-1": "cp1252", "latin-1": "cp1252", "latin1": "cp1252", "ascii"
         "iso-8859-11": "cp874", "big5": "big5hkscs", "utf8": "utf-8", "unicode": "utf-16"}  # fmt: skip
 
 
-def decode(
-    data: bytes, source: object = "bytes", *, charset: str | None = None
-) -> tuple[str, tuple[str, ...]]:
+def decode(data: bytes, source: object = "bytes", *, charset: str | None = None) -> tuple[str, tuple[str, ...]]:
     """The text of ``data`` and what had to be assumed. ``charset`` is what a transport said.
 
     Raises :class:`~unabridged.errors.UnreadableFile` for what is not text.

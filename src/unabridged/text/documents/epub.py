@@ -48,9 +48,7 @@ def read_epub(data: bytes, source: str | None) -> Document:
 
 def _package(book: ZipFile) -> tuple[Any, str]:
     """The package document, and the folder that its paths are relative to."""
-    path = next(
-        node.get("full-path") for node in _xml(book.read(_CONTAINER)).iter() if _name(node) == "rootfile"
-    )
+    path = next(node.get("full-path") for node in _xml(book.read(_CONTAINER)).iter() if _name(node) == "rootfile")
     return _xml(book.read(path)), posixpath.dirname(path)
 
 
@@ -77,6 +75,6 @@ def _xml(data: bytes) -> Any:
     except ImportError:
         raise MissingExtra("lxml", "documents") from None
     try:
-        return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True))  # noqa: S320
+        return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True))
     except etree.XMLSyntaxError as error:
         raise ValueError(str(error)) from None

@@ -13,7 +13,7 @@ __all__ = ["FORMATS", "format_of"]
 
 FORMATS = ("text", "markdown", "html", "pdf", "word", "epub", "code", "jsonl", "csv")
 _SUFFIXES = {
-    "md": "markdown", "markdown": "markdown", "mkd": "markdown", "mdx": "markdown", "qmd": "markdown", "rmd": "markdown",
+    "md": "markdown", "markdown": "markdown", "mkd": "markdown", "mdx": "markdown", "qmd": "markdown", "rmd": "markdown",  # noqa: E501
     "html": "html", "htm": "html", "xhtml": "html", "pdf": "pdf", "docx": "word", "docm": "word", "epub": "epub",
     "jsonl": "jsonl", "ndjson": "jsonl", "csv": "csv", "tsv": "csv", "txt": "text", "rst": "text", "log": "text",
     "text": "text",

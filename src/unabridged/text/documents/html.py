@@ -55,17 +55,13 @@ _DEEPEST = 150  # a tree deeper than this is read as its text from there on
 _PERMALINKS = frozenset("¶#§🔗")
 
 
-def read_html(
-    data: bytes | str, source: str | None, *, charset: str | None = None, whole: bool = False
-) -> Document:
+def read_html(data: bytes | str, source: str | None, *, charset: str | None = None, whole: bool = False) -> Document:
     """Read a web page."""
     text, notes = decode(data, source or "bytes", charset=charset) if isinstance(data, bytes) else (data, ())
     out = MarkdownWriter()
     title, dropped = write_html(text, out, whole=whole)
     metadata = {"left_out_chars": dropped} if dropped else {}
-    return Document(
-        out.text(), out.blocks(), "html", source, title=title, metadata=metadata, warnings=tuple(notes)
-    )
+    return Document(out.text(), out.blocks(), "html", source, title=title, metadata=metadata, warnings=tuple(notes))
 
 
 def write_html(
@@ -161,9 +157,7 @@ class _Walker:
             self._list(node, tag, depth)
         elif tag == "blockquote":
             inner = self._apart(node, depth)
-            self.out.add(
-                "quote", "\n".join(f"> {line}".rstrip() for line in inner.splitlines()), page=self.page
-            )
+            self.out.add("quote", "\n".join(f"> {line}".rstrip() for line in inner.splitlines()), page=self.page)
         elif tag == "hr":
             self.out.add("rule", "---", page=self.page)
         else:
@@ -187,9 +181,7 @@ class _Walker:
                 tight = re.sub(r"\n\n(?=\s*(?:- |\d+\. ))", "\n", inner)
                 items.append(
                     marker
-                    + tight.replace("\n", "\n" + " " * len(marker)).replace(
-                        "\n" + " " * len(marker) + "\n", "\n\n"
-                    )
+                    + tight.replace("\n", "\n" + " " * len(marker)).replace("\n" + " " * len(marker) + "\n", "\n\n")
                 )
         self.out.items(items, page=self.page)
 
@@ -220,10 +212,7 @@ def _children(node: Any) -> Iterator[Any]:
 
 def _holds_blocks(node: Any) -> bool:
     """Whether an inline element (or one that HTML does not know) wraps blocks, as links around cards do."""
-    return (
-        node.css_first("p, div, ul, ol, table, pre, h1, h2, h3, h4, h5, h6, blockquote, li, section")
-        is not None
-    )
+    return node.css_first("p, div, ul, ol, table, pre, h1, h2, h3, h4, h5, h6, blockquote, li, section") is not None
 
 
 def _inline(node: Any, depth: int = 0) -> str:
@@ -242,8 +231,7 @@ def _inline(node: Any, depth: int = 0) -> str:
     if depth >= _DEEPEST:
         return str(node.text(separator=" "))
     return "".join(
-        child.text(deep=False) if child.tag == "-text" else _inline(child, depth + 1)
-        for child in _children(node)
+        child.text(deep=False) if child.tag == "-text" else _inline(child, depth + 1) for child in _children(node)
     )
 
 

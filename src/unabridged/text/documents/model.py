@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from unabridged.text.markdown import Mark, MarkKind, heading_text, scan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 __all__ = ["Block", "Document", "blocks_of"]
 
@@ -75,11 +74,7 @@ class Document:
         >>> [(b.kind, b.section) for b in Document("# A\\n\\ntext").with_blocks().blocks]
         [('heading', 'A'), ('paragraph', 'A')]
         """
-        return (
-            self
-            if self.blocks or not self.text
-            else replace(self, blocks=blocks_of(self.text, scan(self.text)))
-        )
+        return self if self.blocks or not self.text else replace(self, blocks=blocks_of(self.text, scan(self.text)))
 
 
 def blocks_of(text: str, marks: Iterable[Mark], *, pages: Iterable[int | None] = ()) -> tuple[Block, ...]:

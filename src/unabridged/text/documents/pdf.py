@@ -8,6 +8,7 @@ their top or bottom is left out and counted. A page without a text layer is said
 from __future__ import annotations
 
 import ctypes
+import itertools
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -49,9 +50,7 @@ class Line:
     bold: bool
 
 
-def read_pdf(
-    data: bytes, source: str | None, *, password: str | None = None, whole: bool = False
-) -> Document:
+def read_pdf(data: bytes, source: str | None, *, password: str | None = None, whole: bool = False) -> Document:
     """Read a PDF; ``whole=True`` keeps running heads and feet."""
     try:
         import pypdfium2
@@ -61,9 +60,7 @@ def read_pdf(
         pdf = pypdfium2.PdfDocument(data, password=password)
     except pypdfium2.PdfiumError as error:
         locked = "password" in str(error).lower()
-        raise UnreadableFile(
-            source or "bytes", "needs a password" if locked else f"not a PDF ({error})"
-        ) from None
+        raise UnreadableFile(source or "bytes", "needs a password" if locked else f"not a PDF ({error})") from None
     try:
         pages = [_lines(pdf, number) for number in range(len(pdf))]
         title = pdf.get_metadata_dict().get("Title") or None
@@ -222,14 +219,8 @@ def _groups(lines: Sequence[Line]) -> Iterator[list[Line]]:
 
 
 def _usual_pitch(lines: Sequence[Line]) -> float:
-    steps = [
-        a.bottom - b.bottom
-        for a, b in zip(lines, lines[1:], strict=False)
-        if 0 < a.bottom - b.bottom < 4 * a.size
-    ]
-    return (
-        median(steps) if len(steps) >= 4 else _PITCH * median(line.size for line in lines) if lines else 0.0
-    )
+    steps = [a.bottom - b.bottom for a, b in itertools.pairwise(lines) if 0 < a.bottom - b.bottom < 4 * a.size]
+    return median(steps) if len(steps) >= 4 else _PITCH * median(line.size for line in lines) if lines else 0.0
 
 
 def _parted(above: Line, line: Line, pitch: float, widest: float) -> bool:
@@ -248,7 +239,7 @@ def _parted(above: Line, line: Line, pitch: float, widest: float) -> bool:
 def _write_paragraph(out: MarkdownWriter, group: Sequence[Line], page: int) -> None:
     widest = max(line.right for line in group) - min(line.left for line in group)
     words = group[0].text
-    for above, line in zip(group, group[1:], strict=False):
+    for above, line in itertools.pairwise(group):
         words = _joined(words, line.text, short=above.right - above.left < 0.7 * widest)
     words = words.replace("\xad", "")
     item = _BULLET_SIGN.match(words)

@@ -119,19 +119,14 @@ def _stands_alone(text: str, line: re.Match[str], level: int) -> bool:
     above = text[max(0, line.start() - 400) : line.start()].rstrip("\n \t\r").rpartition("\n")[2]
     below = text[line.end() : line.end() + 400].lstrip("\n \t\r").partition("\n")[0]
     blank_above = (
-        line.start() == 0
-        or re.search(r"\n[ \t\r]*\n\Z", text[max(0, line.start() - 80) : line.start()]) is not None
+        line.start() == 0 or re.search(r"\n[ \t\r]*\n\Z", text[max(0, line.start() - 80) : line.start()]) is not None
     )
-    blank_below = (
-        re.match(r"\s*\Z|[ \t\r]*\n[ \t\r]*(?:\n|\Z)", text[line.end() : line.end() + 80]) is not None
-    )
+    blank_below = re.match(r"\s*\Z|[ \t\r]*\n[ \t\r]*(?:\n|\Z)", text[line.end() : line.end() + 80]) is not None
     for near, apart in ((above, blank_above), (below, blank_below)):
         if not apart and near and (_NUMBERED.match(near) or _capitals(near)) and _depth(near) == level:
             return False  # a list, a table, a poem in capitals
     return (
-        blank_above
-        or (above.endswith((*_FINAL, ":")) and bool(below))
-        or (_level(above) > 0 and _level(above) < level)
+        blank_above or (above.endswith((*_FINAL, ":")) and bool(below)) or (_level(above) > 0 and _level(above) < level)
     )
 
 

@@ -21,9 +21,7 @@ _TEXT_COLUMNS = ("text", "content", "body", "document", "passage", "page_content
 _LARGEST_FIELD = 1 << 30  # csv refuses fields over 128 KiB unless told
 
 
-def row_documents(
-    text: str, source: str | None, kind: str, *, column: str | None = None
-) -> Iterator[Document]:
+def row_documents(text: str, source: str | None, kind: str, *, column: str | None = None) -> Iterator[Document]:
     """One document a row; the other fields become its metadata.
 
     ``column`` names the field that holds the text; without it a usual name is looked for (``text``,
@@ -87,9 +85,7 @@ def _csv_rows(text: str, source: str | None) -> Iterator[tuple[int, Mapping[str,
 
 
 def _written(row: Mapping[str, Any]) -> str:
-    return "\n".join(
-        f"{key}: {_plain(value)}" for key, value in row.items() if value not in (None, "", [], {})
-    )
+    return "\n".join(f"{key}: {_plain(value)}" for key, value in row.items() if value not in (None, "", [], {}))
 
 
 def _plain(value: Any) -> str:

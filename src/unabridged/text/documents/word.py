@@ -61,7 +61,7 @@ def _note_parts(package: Any) -> Iterator[Any]:
     for rel in package.part.rels.values():
         if not rel.is_external and _NOTES.search(rel.reltype):
             safe = etree.XMLParser(resolve_entities=False, no_network=True)
-            yield etree.fromstring(rel.target_part.blob, safe)  # noqa: S320
+            yield etree.fromstring(rel.target_part.blob, safe)
 
 
 class _Reader:
@@ -163,9 +163,7 @@ def _breaks(p: Any) -> tuple[int, int]:
 def _words(p: Any) -> str:
     """A paragraph's text, text boxes and deletions left out."""
     parts = []
-    for node in p.iter(
-        f"{_W}t", f"{_W}tab", f"{_W}br", f"{_W}cr", f"{_W}noBreakHyphen", f"{_W}footnoteReference"
-    ):
+    for node in p.iter(f"{_W}t", f"{_W}tab", f"{_W}br", f"{_W}cr", f"{_W}noBreakHyphen", f"{_W}footnoteReference"):
         if any(up.tag in (f"{_W}txbxContent", f"{_W}moveFrom") for up in _within(node, p)):
             continue
         if node.tag == f"{_W}t":
@@ -176,9 +174,7 @@ def _words(p: Any) -> str:
             parts.append("-")
         elif node.tag != f"{_W}br" or node.get(f"{_W}type") in (None, "textWrapping"):
             parts.append(
-                "\t"
-                if node.tag == f"{_W}tab" and node.getparent().tag == f"{_W}r"
-                else "\n" * (node.tag != f"{_W}tab")
+                "\t" if node.tag == f"{_W}tab" and node.getparent().tag == f"{_W}r" else "\n" * (node.tag != f"{_W}tab")
             )
     return "".join(parts)
 
@@ -199,7 +195,7 @@ def _level(p: Any, style: str) -> int:
 
 
 def _is_item(p: Any, style: str) -> bool:
-    return p.find(f"{_W}pPr/{_W}numPr") is not None or style.startswith("List ") and "Continue" not in style
+    return p.find(f"{_W}pPr/{_W}numPr") is not None or (style.startswith("List ") and "Continue" not in style)
 
 
 def _depth(p: Any) -> int:

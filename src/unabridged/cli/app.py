@@ -1,0 +1,121 @@
+"""The program: its commands, its exit codes, and how it ends."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import threading
+import warnings
+from typing import TYPE_CHECKING, Annotated, Any
+
+import click
+import typer
+
+from unabridged.cli import cache, chunk, config, embed, models
+from unabridged.cli.console import note, reveal, story, warn
+from unabridged.cli.exits import INTERRUPTED, TERMINATED, USAGE, exit_code
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["app", "run"]
+
+_EXIT_CODES = (
+    "Exit codes: 0 done · 1 some texts failed, the rest is written · 2 usage, configuration or input · "
+    "3 the provider · 4 disk, or a fault of ours · 130 interrupted. "
+    "`unabridged COMMAND --help` has examples."
+)
+
+app = typer.Typer(
+    name="unabridged",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class _Terminated(BaseException):
+    """SIGTERM, as an exception, so that what is half done is undone."""
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"unabridged {version('unabridged')}")
+        raise typer.Exit
+
+
+@app.callback(epilog=_EXIT_CODES)
+def _root(
+    *,
+    version: Annotated[  # noqa: ARG001
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", envvar="UNABRIDGED_DEBUG", help="Show the traceback of an error.")
+    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the log on stderr.")] = False,
+) -> None:
+    """Embeddings for text of any length: nothing is cut silently, nothing is paid for twice."""
+    reveal(debug)
+    if verbose:
+        logging.basicConfig(format="%(name)s: %(message)s", stream=sys.stderr)
+        logging.getLogger("unabridged").setLevel(logging.INFO)
+
+
+for _module in (embed, chunk, config, models, cache):
+    _module.register(app)
+
+
+def run(args: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; every error is one line on stderr."""
+    command: Any = typer.main.get_command(app)
+    try:
+        with _polite():
+            return int(command.main(args, prog_name="unabridged", standalone_mode=False) or 0)
+    except click.ClickException as error:
+        return _misused(error)
+    except (click.Abort, KeyboardInterrupt):
+        note("interrupted: nothing half-written is left; what was embedded stays in the cache")
+        return INTERRUPTED
+    except _Terminated:
+        return TERMINATED
+    except BrokenPipeError:  # the reader of our output has gone, as `head` does
+        sys.stdout = None  # nothing may be flushed into it at exit
+        return 0
+    except Exception as error:  # noqa: BLE001
+        story(error)
+        return exit_code(error)
+
+
+def _misused(error: click.ClickException) -> int:
+    context = getattr(error, "ctx", None)
+    message = error.format_message()
+    if not message:  # no arguments: click has shown the help
+        return USAGE
+    path = context.command_path if context is not None else "unabridged"
+    story(f"{message.rstrip('.')}; see '{path} --help'")
+    return USAGE
+
+
+class _polite:  # noqa: N801
+    """Warnings as one line each, once; SIGTERM as an exception."""
+
+    def __enter__(self) -> None:
+        self._show = warnings.showwarning
+        self._old = None
+        warnings.showwarning = lambda message, *_, **__: warn(str(message))
+        if threading.current_thread() is threading.main_thread():
+            self._old = signal.signal(signal.SIGTERM, _terminate)
+
+    def __exit__(self, *_: object) -> None:
+        warnings.showwarning = self._show
+        if self._old is not None:
+            signal.signal(signal.SIGTERM, self._old)
+
+
+def _terminate(*_: object) -> None:
+    raise _Terminated

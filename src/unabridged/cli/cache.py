@@ -1,0 +1,82 @@
+"""``unabridged cache``: the vectors that are kept on disk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from unabridged.cli.console import number, plural, put
+from unabridged.cli.exits import SOME_FAILED
+
+if TYPE_CHECKING:
+    from unabridged.embedding.cache import VectorCache
+
+__all__ = ["register"]
+
+_cache = typer.Typer(no_args_is_help=True, help="The vectors that are kept on disk.")
+_Folder = Annotated[str | None, typer.Option("--folder", help="A cache folder; none: the user's own.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.add_typer(_cache, name="cache")
+
+
+def _open(folder: str | None) -> VectorCache:
+    from unabridged.embedding.cache import VectorCache
+
+    return VectorCache(folder)
+
+
+@_cache.command("stats")
+def _stats(folder: _Folder = None) -> None:
+    """How many vectors there are, and how much room they take.
+
+    ```
+    unabridged cache stats
+    ```
+    """
+    with _open(folder) as cache:
+        found = cache.stats()
+    size, room = found.bytes / 2**20, found.limit_bytes / 2**20
+    put(f"{plural(found.entries, 'vector')}, {number(size)} of {number(room)} MiB, in {found.folder}\n")
+
+
+@_cache.command("clear")
+def _clear(
+    folder: _Folder = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Without asking.")] = False,
+) -> None:
+    """Remove every vector. What is embedded next is paid for again.
+
+    ```
+    unabridged cache clear --yes
+    ```
+    """
+    with _open(folder) as cache:
+        if not yes:
+            typer.confirm(
+                f"remove {plural(cache.stats().entries, 'vector')} from {cache.folder}?", abort=True, err=True
+            )
+        put(f"removed {plural(cache.clear(), 'vector')}\n")
+
+
+@_cache.command("verify")
+def _verify(
+    folder: _Folder = None,
+    repair: Annotated[bool, typer.Option("--repair", help="Remove what is damaged.")] = False,
+) -> None:
+    """Read every vector and check its sum; exit 1 if one is damaged.
+
+    ```
+    unabridged cache verify --repair
+    ```
+    """
+    with _open(folder) as cache:
+        whole, damaged = cache.verify()
+        put(f"{plural(whole, 'vector')} in order, {number(len(damaged))} damaged\n")
+        if damaged and repair:
+            put(f"removed {plural(cache.delete(damaged), 'vector')}\n")
+        elif damaged:
+            raise typer.Exit(SOME_FAILED)

@@ -1,0 +1,110 @@
+"""``unabridged chunk``: how a text would be cut, before anything is spent."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from unabridged.cli.console import note, number, plural, put
+from unabridged.cli.exits import SOME_FAILED
+
+if TYPE_CHECKING:
+    from unabridged.cli.inputs import Text
+    from unabridged.types import ChunkSet
+
+__all__ = ["register"]
+
+_SHOWN = 72  # characters of a chunk's beginning and of its end
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("chunk", no_args_is_help=True)(_chunk)
+
+
+def _chunk(
+    paths: Annotated[
+        list[str] | None, typer.Argument(help="Files, folders, patterns, or - for standard input.")
+    ] = None,
+    text: Annotated[list[str] | None, typer.Option("--text", "-t", help="A text itself; may be repeated.")] = None,
+    method: Annotated[str, typer.Option("--method", help="A segmenter, such as paragraph or sentence.")] = "paragraph",
+    max_tokens: Annotated[int, typer.Option("--max-tokens", help="Largest chunk.")] = 1200,
+    overlap_tokens: Annotated[int, typer.Option("--overlap-tokens", help="Shared with the chunk before.")] = 0,
+    min_tokens: Annotated[int, typer.Option("--min-tokens", help="Smaller chunks are merged where they fit.")] = 0,
+    tokenizer: Annotated[str | None, typer.Option("--tokenizer", help="estimate, characters, cl100k_base, …")] = None,
+    encoding: Annotated[str | None, typer.Option("--encoding", help="Of the files; told from the bytes.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="A line of JSON a chunk, with its whole text.")] = False,
+) -> None:
+    """Show how texts would be cut: a preview of each chunk, and statistics.
+
+    ```
+    unabridged chunk book.md --max-tokens 500 --overlap-tokens 50
+    unabridged chunk server.log --method sentence --json
+    ```
+    """
+    from unabridged.cli.inputs import gather
+    from unabridged.text.segmenters import split
+
+    failed = 0
+    for batch in gather(paths or [], text or [], encoding=encoding).batches():
+        for one in batch:
+            if one.error is not None:
+                note(f"error: {one.id}: {one.error}")
+                failed += 1
+                continue
+            made = split(
+                one.text,
+                method=method,
+                max_tokens=max_tokens,
+                overlap_tokens=overlap_tokens,
+                min_tokens=min_tokens,
+                tokenizer=tokenizer,
+            )
+            _as_json(one, made) if as_json else _preview(one, made)
+    if failed:
+        raise typer.Exit(SOME_FAILED)
+
+
+def _as_json(one: Text, made: ChunkSet) -> None:
+    for chunk in made:
+        row: dict[str, Any] = {
+            "id": one.id,
+            "chunk": chunk.index,
+            "start": chunk.start,
+            "end": chunk.end,
+            "start_byte": chunk.start_byte,
+            "end_byte": chunk.end_byte,
+            "tokens": chunk.tokens,
+            "overlap_tokens": chunk.overlap_tokens,
+            "section": chunk.section,
+            "page": chunk.page,
+            "text": chunk.text.encode("utf-8", "replace").decode(),
+        }
+        put(json.dumps({k: v for k, v in row.items() if v is not None}, ensure_ascii=False) + "\n")
+
+
+def _preview(one: Text, made: ChunkSet) -> None:
+    put(f"{one.id}: {plural(len(made), 'chunk')} by {made.method}, cap {number(made.cap)} tokens\n")
+    for chunk in made:
+        shared = f" (+{chunk.overlap_tokens} shared)" if chunk.overlap_tokens else ""
+        put(
+            f"  {chunk.index + 1:>4}  {chunk.start:>9,}–{chunk.end:<9,} {chunk.tokens:>6,} tokens{shared}  {_ends(chunk.text)}\n"  # noqa: E501
+        )
+    if len(made) > 1:
+        sizes = sorted(chunk.tokens for chunk in made)
+        put(
+            f"  tokens: {number(sum(sizes))} in all; smallest {number(sizes[0])}, median "
+            f"{number(statistics.median(sizes))}, mean {number(statistics.mean(sizes))}, largest {number(sizes[-1])}\n"
+        )
+    for line in made.warnings:
+        note(f"warning: {line}")
+
+
+def _ends(text: str) -> str:
+    """How a chunk begins and ends, on one line."""
+    words = " ".join(text.split())
+    words = "".join(c if c.isprintable() else "·" for c in words)
+    return words if len(words) <= _SHOWN else f"{words[: _SHOWN * 2 // 3]} … {words[-_SHOWN // 3 :]}"

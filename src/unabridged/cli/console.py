@@ -1,0 +1,99 @@
+"""What people read: notes, warnings and errors on stderr, results on stdout."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from pathlib import Path
+
+import typer
+
+from unabridged.errors import UnabridgedError
+
+__all__ = ["note", "number", "plural", "put", "reveal", "seconds", "story", "warn"]
+
+_PACKAGE = Path(__file__).parents[1]
+_state = {"debug": False}
+_said: set[str] = set()
+
+
+def reveal(debug: bool) -> None:
+    """Whether errors come with their traceback."""
+    _state["debug"] = debug
+    _said.clear()
+
+
+def note(line: str) -> None:
+    """A line on stderr."""
+    typer.echo(line, err=True)
+
+
+def warn(line: str) -> None:
+    """A warning, once, on stderr."""
+    if line not in _said:
+        _said.add(line)
+        typer.secho(f"warning: {line}", fg="yellow", err=True)
+
+
+def story(error: BaseException | str) -> None:
+    """An error in one line (one for each problem of a configuration), or all of it with ``--debug``."""
+    if isinstance(error, BaseException) and _state["debug"]:
+        traceback.print_exception(error)
+        return
+    for line in (error if isinstance(error, str) else _in_words(error)).splitlines():
+        typer.secho(f"error: {line}", fg="red", err=True)
+
+
+def put(text: str) -> None:
+    """Text on stdout, as UTF-8 whatever the terminal says it takes."""
+    out = sys.stdout
+    if hasattr(out, "buffer"):
+        out.flush()
+        out.buffer.write(text.encode("utf-8", "replace"))
+        out.buffer.flush()
+    else:
+        out.write(text)
+
+
+def number(value: float) -> str:
+    """A number with its thousands apart.
+
+    >>> number(1234567)
+    '1,234,567'
+    """
+    return f"{value:,.0f}"
+
+
+def plural(count: int, word: str) -> str:
+    """A count with its noun.
+
+    >>> plural(1, "text"), plural(2500, "text")
+    ('1 text', '2,500 texts')
+    """
+    return f"{number(count)} {word}{'' if count == 1 else 's'}"
+
+
+def seconds(value: float) -> str:
+    """A duration as people say it.
+
+    >>> seconds(0.214), seconds(75), seconds(7384)
+    ('0.2 s', '1:15', '2:03:04')
+    """
+    if value < 60:
+        return f"{value:.1f} s"
+    minutes, rest = divmod(round(value), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _in_words(error: BaseException) -> str:
+    """Our own errors speak for themselves; of others, the text may be anyone's: only kind and place."""
+    if isinstance(error, UnabridgedError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    if isinstance(error, MemoryError):
+        return "out of memory; embed fewer or smaller files at once"
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_relative_to(_PACKAGE)]
+    place = f" in {Path(frames[-1].filename).relative_to(_PACKAGE.parent)}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{place}, a fault of ours: 'unabridged --debug …' shows it, please report it"

@@ -1,0 +1,37 @@
+"""Exit codes: what a script can tell from them."""
+
+from __future__ import annotations
+
+from unabridged.errors import (
+    BudgetExhausted,
+    ConfigError,
+    EmbeddingFailed,
+    InputError,
+    MissingExtra,
+    ModelMismatch,
+    ProviderError,
+)
+
+__all__ = ["FAULT", "INTERRUPTED", "PROVIDER", "SOME_FAILED", "TERMINATED", "USAGE", "exit_code"]
+
+SOME_FAILED = 1
+USAGE = 2
+PROVIDER = 3
+FAULT = 4
+INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+TERMINATED = 143  # 128 + SIGTERM
+
+
+def exit_code(error: BaseException) -> int:
+    """The code for an error that ended a command.
+
+    >>> exit_code(ConfigError("embedding.model", "…")), exit_code(OSError())
+    (2, 4)
+    """
+    if isinstance(error, ConfigError | InputError | MissingExtra):
+        return USAGE
+    if isinstance(error, ProviderError | ModelMismatch):
+        return PROVIDER
+    if isinstance(error, EmbeddingFailed | BudgetExhausted):
+        return SOME_FAILED
+    return FAULT

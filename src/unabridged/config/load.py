@@ -1,0 +1,129 @@
+"""Read a configuration: find our block, fill in variables, check it, say everything that is wrong at once."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+from pydantic.alias_generators import to_camel
+
+from unabridged.config.model import ChunkingSettings, Settings
+from unabridged.config.predecessor import translated
+from unabridged.config.problems import all_in_one, problems_of
+from unabridged.config.sources import PREDECESSOR, Block, read
+from unabridged.config.variables import substitute
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from unabridged.config.explain import Explanation
+    from unabridged.config.jsonc import Path
+    from unabridged.config.model import EmbeddingSettings, RetrievalSettings
+    from unabridged.config.sources import Source
+    from unabridged.embedding.embedder import Embedder
+
+__all__ = ["Config", "load_config"]
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Checked settings, and where they came from. Secrets stay masked in every printed form.
+
+    ``notes`` say what was accepted without effect.
+    """
+
+    settings: Settings
+    block: Block = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def embedding(self) -> EmbeddingSettings:
+        """The model, cutting, pooling, the cache."""
+        return self.settings.embedding
+
+    @property
+    def retrieval(self) -> RetrievalSettings | None:
+        """For the memory."""
+        return self.settings.retrieval
+
+    @property
+    def db_path(self) -> str | None:
+        """Folder or URI of the memory."""
+        return self.settings.db_path
+
+    def embedder(self, **overrides: Any) -> Embedder:
+        """The embedder that these settings describe; ``overrides`` are options of ``Embedder`` that win.
+
+        Raises :class:`~unabridged.errors.ConfigError` for what only the model can tell: a missing key,
+        a chunk size over its limit.
+        """
+        from unabridged.config.build import build_embedder
+
+        return build_embedder(self, **overrides)
+
+    def explain(self) -> Explanation:
+        """The effective configuration, masked, and the numbers in force (SPEC P6)."""
+        from unabridged.config.explain import explain
+
+        return explain(self)
+
+
+def load_config(source: Source | None = None, *, environ: Mapping[str, str] | None = None) -> Config:
+    """Read a plugin JSON (SPEC P1 … P7); ``None`` is the embedded default.
+
+    ``source`` is a file, a folder with a ``plugin.json``, JSON text that begins with a brace, or a
+    mapping; its shape is a bare configuration, a host's file or an Agent Plugins manifest. Comments,
+    trailing commas and ``${VAR}`` are understood; ``environ`` replaces the process's environment.
+
+    Raises :class:`~unabridged.errors.ConfigError` with a line for everything that is wrong.
+
+    >>> load_config().embedding.model is None
+    True
+    >>> load_config({"embedding": {"dimensions": "768"}})
+    Traceback (most recent call last):
+    unabridged.errors.ConfigError: embedding.dimensions: found '768' (a string), expected a whole number
+    """
+    block = read({} if source is None else source)
+    theirs = block.plugin == PREDECESSOR
+    written, notes = translated(block.settings) if theirs else (dict(block.settings), ())
+    settings = _checked(block, written, os.environ if environ is None else environ)
+    return Config(settings, block, (*notes, *_without_effect(settings)))
+
+
+def _checked(block: Block, written: Mapping[str, Any], environ: Mapping[str, str]) -> Settings:
+    """The settings with variables filled in, or one error for all that is wrong with them."""
+    filled = substitute(written, environ)
+    problems = list(filled.problems)
+    try:
+        settings = Settings.model_validate(filled.value)
+    except ValidationError as invalid:
+        told = {path for path, _ in problems}
+        problems += [one for one in problems_of(invalid, written) if one[0] not in told]
+    else:
+        problems += _given_twice(settings)
+        if not problems:
+            return settings
+    raise all_in_one(block, problems)
+
+
+def _given_twice(settings: Settings) -> list[tuple[Path, str]]:
+    """``chunking`` and ``autoChunk`` name one thing: each of its keys may stand in one of them."""
+    first, second = settings.embedding.chunking, settings.embedding.auto_chunk
+    if isinstance(first, bool) or not isinstance(second, ChunkingSettings):
+        return []
+    return [
+        (("embedding", "autoChunk", to_camel(name)), "also given under embedding.chunking, keep one")
+        for name in sorted(first.model_fields_set & second.model_fields_set)
+    ]
+
+
+def _without_effect(settings: Settings) -> tuple[str, ...]:
+    embedding = settings.embedding
+    notes = []
+    if embedding.chunking is False and isinstance(embedding.auto_chunk, ChunkingSettings):
+        notes.append("embedding.autoChunk: no effect, as embedding.chunking is false")
+    if settings.retrieval is not None:
+        notes.append("retrieval: for the memory; embedding does not use it")
+    return tuple(notes)

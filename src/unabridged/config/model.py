@@ -1,0 +1,235 @@
+"""The settings as pydantic models: one definition for the loader, the JSON Schema and the documentation.
+
+Keys in a file are written in camelCase, as the system before this one writes them; attributes in
+Python are snake_case. Nothing is coerced: ``"768"`` is not a number.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    SecretStr,
+    Tag,
+    field_validator,
+)
+from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
+
+__all__ = [
+    "CacheSettings",
+    "ChunkingSettings",
+    "EmbeddingSettings",
+    "LimitSettings",
+    "ProviderSettings",
+    "RetrievalSettings",
+    "Section",
+    "Settings",
+]
+
+
+class Section(BaseModel):
+    """An object of the file: closed, frozen, strict."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, alias_generator=to_camel, hide_input_in_errors=True
+    )
+
+
+def _shape_of(value: Any) -> str | None:
+    """Which branch of "a boolean, a string, or an object" a value takes; tags are stripped from paths."""
+    if isinstance(value, bool):
+        return "<boolean>"
+    if isinstance(value, str | SecretStr):
+        return "<string>"
+    if isinstance(value, dict | BaseModel):
+        return "<object>"
+    return "<list>" if isinstance(value, list) else None
+
+
+def _one_of(expected: str) -> Discriminator:
+    return Discriminator(_shape_of, custom_error_type="expected", custom_error_message=expected)
+
+
+Count = Annotated[int, Field(ge=1)]
+Secret = Annotated[SecretStr, Field(min_length=1)]
+Secrets = Annotated[
+    Annotated[Secret, Tag("<string>")] | Annotated[list[Secret], Field(min_length=1), Tag("<list>")],
+    _one_of("a string or a list of strings"),
+]
+Text = Annotated[str, Field(min_length=1)]
+# No user name or password: an address is shown and logged, a key is not.
+Url = Annotated[str, Field(pattern=r"^https?://[^\s/@?#]+([/?][^\s#]*)?$")]
+
+
+class ChunkingSettings(Section):
+    """How texts over the limit are cut; what is unset follows the model's limit, or scales along."""
+
+    max_chunk_size: Count | None = Field(default=None, description="Largest chunk; default 70 % of the model's limit.")
+    overlap_size: Annotated[int, Field(ge=0)] | None = Field(
+        default=None, description="What a chunk repeats of the one before it; default 5 % of the limit."
+    )
+    min_chunk_size: Annotated[int, Field(ge=0)] | None = Field(
+        default=None, description="Smallest chunk wished for; default 10 % of the limit."
+    )
+    semantic_split: bool = Field(default=True, description="Prefer sentence ends.")
+    max_lines_per_chunk: Count | None = Field(
+        default=None, description="End a chunk after so many new lines; unset, lines do not count."
+    )
+    unit: Literal["tokens", "chars"] | None = Field(
+        default=None,
+        description="What sizes are in; default tokens, and characters under the id memory-lancedb-pro.",
+    )
+    compat: bool = Field(
+        default=False, description="Characters, 50 lines and a plain mean, as memory-lancedb-pro documents."
+    )
+    method: Text | None = Field(default=None, description="Name of a segmenter, instead of the plain cut.")
+
+    @field_validator("overlap_size", "min_chunk_size")
+    @classmethod
+    def _within_the_chunk(cls, size: int | None, info: Any) -> int | None:
+        most = info.data.get("max_chunk_size")
+        if size is None or most is None:
+            return size
+        if info.field_name == "overlap_size" and size >= most:
+            raise _contradiction(size, f"less than maxChunkSize ({most})")
+        if size > most:
+            raise _contradiction(size, f"at most maxChunkSize ({most})")
+        return size
+
+
+ChunkingChoice = Annotated[
+    Annotated[bool, Tag("<boolean>")] | Annotated[ChunkingSettings, Tag("<object>")],
+    _one_of("true, false or an object"),
+]
+
+
+class LimitSettings(Section):
+    """What the model takes, where the built-in table is wrong or does not know it."""
+
+    input_tokens: Count | None = Field(default=None, description="Tokens of one text.")
+    input_chars: Count | None = Field(default=None, description="Characters of one text.")
+    input_bytes: Count | None = Field(default=None, description="UTF-8 bytes of one text.")
+    request_inputs: Count | None = Field(default=None, description="Texts of one request.")
+    request_tokens: Count | None = Field(default=None, description="Tokens of one request.")
+    request_bytes: Count | None = Field(default=None, description="Bytes of one request.")
+
+
+class CacheSettings(Section):
+    """Where vectors are kept so that no text is paid for twice."""
+
+    enabled: bool = Field(default=True, description="Whether to keep vectors on disk.")
+    folder: Text | None = Field(default=None, description="Folder; default: the user's cache folder.")
+    max_bytes: Annotated[int, Field(ge=1 << 20)] = Field(
+        default=4 << 30, description="Over this size, what was stored longest ago goes first."
+    )
+
+
+CacheChoice = Annotated[
+    Annotated[bool, Tag("<boolean>")] | Annotated[Text, Tag("<string>")] | Annotated[CacheSettings, Tag("<object>")],
+    _one_of("true, false, a folder or an object"),
+]
+
+
+class ProviderSettings(Section):
+    """A model, and how to reach it."""
+
+    provider: Text | None = Field(
+        default=None,
+        description="local, hashing, openai, ollama, jina …; default: found from model and baseURL.",
+    )
+    model: Text | None = Field(default=None, description="The model's name as the provider spells it.")
+    api_key: Secrets | None = Field(
+        default=None, description="A key, or a list of keys to rotate; ${VAR} reads the environment."
+    )
+    base_url: Url | None = Field(
+        default=None, alias="baseURL", description="Where the endpoint is: http(s)://host[:port][/path]."
+    )
+    dimensions: Count | None = Field(default=None, description="Width to ask for, where the model offers a choice.")
+    task_query: Text | None = Field(default=None, description="Task name or instruction for queries.")
+    task_passage: Text | None = Field(default=None, description="Task name or instruction for documents.")
+    normalized: bool | None = Field(default=None, description="Ask for unit vectors, where the provider offers it.")
+    headers: dict[str, SecretStr] | None = Field(default=None, description="Further HTTP headers; values are secret.")
+    timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
+        default=None, description="Seconds that one request may take."
+    )
+    options: dict[str, Any] | None = Field(
+        default=None, description="Further options of the provider, such as apiVersion, numCtx, region, query."
+    )
+
+
+class EmbeddingSettings(ProviderSettings):
+    """Any text to one vector: the model, its fallbacks, cutting, pooling, the cache."""
+
+    fallbacks: list[ProviderSettings] | None = Field(
+        default=None, description="Tried in order when the first fails; must be the same model."
+    )
+    max_input_chars: Count | None = Field(
+        default=None, description="Characters of one text; the same as limit.inputChars."
+    )
+    limit: LimitSettings | None = Field(default=None, description="What the model takes, if the table does not know.")
+    tokenizer: Text | None = Field(default=None, description="Exact tokenizer, such as tiktoken/cl100k_base.")
+    chunking: ChunkingChoice = Field(
+        default=True, description="false: over-long texts fail with the provider's own error."
+    )
+    auto_chunk: ChunkingChoice | None = Field(
+        default=None, description="The same settings under memory-lancedb-pro's name."
+    )
+    pooling: Literal["weighted", "mean", "max", "first"] | None = Field(
+        default=None, description="How chunk vectors become one; default weighted (by unique tokens)."
+    )
+    cache: CacheChoice = Field(default=True, description="true, false, a folder, or settings.")
+    concurrency: Annotated[int, Field(ge=1, le=1024)] | None = Field(
+        default=None, description="Requests in flight at the most; default 8, 1 for the embedded model."
+    )
+    empty: Literal["error", "skip", "zero"] = Field(default="error", description="What a blank text in a batch is.")
+    on_error: Literal["raise", "report"] = Field(default="raise", description="Whether a failed text ends the call.")
+    on_overflow: Literal["chunk", "truncate", "error"] = Field(
+        default="chunk", description="What an over-long text is."
+    )
+    on_unknown: Literal["warn", "error", "ignore"] = Field(
+        default="warn", description="What a script is that the model does not know."
+    )
+    max_requests_per_text: Count | None = Field(default=None, description="Request budget of one text.")
+
+
+class RetrievalSettings(Section):
+    """memory-lancedb-pro's retrieval settings: read and checked here, used by the memory."""
+
+    mode: Literal["hybrid", "vector"] | None = None
+    vector_weight: Annotated[float, Field(ge=0, le=1)] | None = None
+    bm25_weight: Annotated[float, Field(ge=0, le=1)] | None = None
+    min_score: Annotated[float, Field(ge=0, le=1)] | None = None
+    hard_min_score: Annotated[float, Field(ge=0, le=1)] | None = None
+    candidate_pool_size: Count | None = None
+    rerank: Literal["cross-encoder", "lightweight", "none"] | None = None
+    rerank_provider: Text | None = None
+    rerank_model: Text | None = None
+    rerank_endpoint: Text | None = None
+    rerank_api_key: Secret | None = None
+    rerank_timeout_ms: Count | None = None
+    recency_half_life_days: Annotated[float, Field(ge=0)] | None = None
+    recency_weight: Annotated[float, Field(ge=0, le=1)] | None = None
+    time_decay_half_life_days: Annotated[float, Field(ge=0)] | None = None
+    filter_noise: bool | None = None
+    length_norm_anchor: Annotated[int, Field(ge=0)] | None = None
+    reinforcement_factor: Annotated[float, Field(ge=0)] | None = None
+    max_half_life_multiplier: Annotated[float, Field(ge=1)] | None = None
+
+
+class Settings(Section):
+    """Everything a file can say. ``{}`` is whole: the embedded default model."""
+
+    schema_: str | None = Field(default=None, alias="$schema", description="For editors.")
+    enabled: bool = Field(default=True, description="false: the file is refused.")
+    embedding: EmbeddingSettings = Field(default_factory=EmbeddingSettings)
+    db_path: Text | None = Field(default=None, description="Folder or URI of the memory.")
+    retrieval: RetrievalSettings | None = Field(default=None, description="For the memory.")
+
+
+def _contradiction(found: object, expected: str) -> PydanticCustomError:
+    return PydanticCustomError("expected", "{expected}", {"expected": expected, "found": found})

@@ -1,0 +1,94 @@
+"""What is wrong with the settings, one line each: the path, what was found, what would be right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from unabridged.config.jsonc import spell
+from unabridged.config.names import nearest
+from unabridged.config.schema import keys_at, places
+from unabridged.config.sources import described
+from unabridged.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pydantic import ValidationError
+
+    from unabridged.config.jsonc import Path
+    from unabridged.config.sources import Block
+
+__all__ = ["all_in_one", "is_secret", "problems_of"]
+
+# Values that no message and no listing shows.
+_SECRET_KEYS = frozenset({"apiKey", "rerankApiKey", "headers"})
+# May hold a password where one does not belong.
+_UNQUOTED_KEYS = _SECRET_KEYS | {"baseURL"}
+_EXPECTED = {
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "string_type": "a string",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "greater_than": "more than {gt:g}",
+    "greater_than_equal": "at least {ge}",
+    "less_than_equal": "at most {le}",
+    "too_short": "at least {min_length}",
+    "string_too_short": "at least {min_length} character",
+    "literal_error": "{expected}",
+    "string_pattern_mismatch": "http(s)://host[:port][/path] without user, password or #",
+}
+
+
+def is_secret(path: Path) -> bool:
+    """Whether the value at ``path`` may never be shown.
+
+    >>> is_secret(("embedding", "apiKey", 0)), is_secret(("embedding", "model"))
+    (True, False)
+    """
+    return any(step in _SECRET_KEYS for step in path)
+
+
+def problems_of(invalid: ValidationError, written: Mapping[str, Any]) -> list[tuple[Path, str]]:
+    """Each fault with its path. Values are quoted as written in the file, variables not replaced."""
+    return [_problem(fault, written) for fault in invalid.errors(include_url=False)]
+
+
+def all_in_one(block: Block, problems: Iterable[tuple[Path, str]]) -> ConfigError:
+    """One error with a line for each problem, in the order of the file."""
+    known = list(dict.fromkeys(problems))
+    known.sort(key=lambda one: block.document.lines.get((*block.prefix, *one[0]), 0))
+    first, *others = (block.error(path, problem) for path, problem in known)
+    return ConfigError(first.path, "\n".join([first.problem, *map(str, others)])) if others else first
+
+
+def _problem(fault: Any, written: Mapping[str, Any]) -> tuple[Path, str]:
+    path: Path = tuple(step for step in fault["loc"] if not str(step).startswith("<"))
+    if fault["type"] == "extra_forbidden":
+        return path, _unknown(path)
+    expected = _EXPECTED.get(fault["type"], fault["msg"]).format(**fault.get("ctx", {}))
+    return path, f"found {_found(path, written)}, expected {expected}"
+
+
+def _unknown(path: Path) -> str:
+    known = keys_at(path[:-1])
+    name = str(path[-1])
+    near = nearest(name, known)
+    if near is not None:
+        return f"unknown key, did you mean {near}?"
+    elsewhere = next((place for place, keys in places().items() if name in keys), None)
+    if elsewhere is not None:
+        return f"unknown key here, did you mean {spell((*elsewhere, name))}?"
+    return f"unknown key, known are {', '.join(known)}"
+
+
+def _found(path: Path, written: Any) -> str:
+    value = written
+    for step in path:
+        value = value[step]
+    if any(step in _UNQUOTED_KEYS for step in path) and isinstance(value, str):
+        return f"a string of {len(value)} characters"
+    return described(value)
