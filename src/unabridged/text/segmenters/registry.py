@@ -157,7 +157,7 @@ def split(
 
     >>> chunks = split("First paragraph.\n\nSecond one.", max_tokens=32)
     >>> len(chunks), chunks.method, chunks[0].tokens
-    (1, 'paragraph', 9)
+    (1, 'paragraph', 10)
     """
     if not isinstance(text, str):
         raise ConfigError("text", f"found {type(text).__name__}, expected str")
