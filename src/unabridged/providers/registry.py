@@ -78,6 +78,9 @@ def open_provider(
 ) -> Provider:
     """Open a provider by ``"name"`` or ``"name/model"``; ``None`` is the embedded default.
 
+    The name of a model alone does where one provider serves it (``"voyage-4"``), or with a
+    ``base_url``, which is then spoken to in OpenAI's dialect.
+
     Options that are ``None`` are left to the provider; ``timeout`` is in seconds. Any other option
     goes to the provider's class. A key that is not given comes from the provider's environment
     variable.
@@ -89,7 +92,7 @@ def open_provider(
     >>> open_provider("hashing", dimensions=64).send
     <bound method HashingProvider.send of ...>
     """
-    name, _, rest = (spec or DEFAULT).strip().partition("/")
+    name, named = _told(spec, model, base_url)
     given = {
         "api_key": api_key,
         "base_url": base_url,
@@ -98,9 +101,8 @@ def open_provider(
         **options,
     }
     chosen = {key: value for key, value in given.items() if value is not None}
-    make = _maker(name.strip())
+    make = _maker(name)
     _refuse_unknown(name, make, chosen)
-    named = model or rest or None
     return make(**chosen) if named is None else make(model=named, **chosen)
 
 
@@ -122,8 +124,44 @@ def option_names(name: str | None) -> tuple[str, ...]:
     return tuple(_parameters(_maker(name or DEFAULT)))
 
 
+def _told(spec: str | None, model: str | None, base_url: str | None) -> tuple[str, str | None]:
+    """The provider's name and the model's, from whichever of the three are given."""
+    text = (spec or "").strip()
+    head, _, rest = text.partition("/")
+    if text and _is_known(head):
+        return head, model or rest or None
+    named = model or text
+    if named and base_url:
+        return "openai", named
+    if not named:
+        return ("openai" if base_url else DEFAULT), None
+    if (text and model) or "/" in named:  # "opnai/…" is a misspelt provider, not an organisation
+        return head or named, named
+    return _serving(named) or named, named
+
+
+def _is_known(name: str) -> bool:
+    return _key(name) in _ALIASES or _key(name) in provider_names() or name in provider_names()
+
+
+def _serving(model: str) -> str | None:
+    """The one provider that serves a model, by the table; OpenAI's own models are OpenAI's."""
+    from unabridged.providers.models import all_models, known_model
+
+    info = known_model(model)
+    if info is None:
+        return None
+    serving = {one.provider for one in all_models() if one.model == info.model}
+    found = "openai" if "openai" in serving else info.provider
+    return found if (len(serving) == 1 or found == "openai") and _is_known(found) else None
+
+
+def _key(name: str) -> str:
+    return name.strip().lower().replace("_", "-")
+
+
 def _maker(name: str) -> Callable[..., Provider]:
-    key = _ALIASES.get(name.lower().replace("_", "-"), name.lower().replace("_", "-"))
+    key = _ALIASES.get(_key(name), _key(name))
     own = _OWN.get(key)
     if own is not None:
         module, _, attribute = own.partition(":")
