@@ -35,7 +35,10 @@ def test_python_blocks_run(code, tmp_path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("line", [line for kind, body in BLOCKS if kind == "sh" for line in body.splitlines() if line.startswith("unabridged ")])
+@pytest.mark.parametrize(
+    "line",
+    [line for kind, body in BLOCKS if kind == "sh" for line in body.splitlines() if line.startswith("unabridged ")],
+)
 def test_commands_run(line, tmp_path) -> None:
     done = command_line(line, tmp_path)
     assert done.returncode == 0, done.stderr
@@ -60,7 +63,7 @@ def test_the_main_command_does_the_main_job(tmp_path) -> None:
 def test_continuous_integration_runs_the_readmes_test_command() -> None:
     script = (ROOT / ".ci/run").read_text("utf-8")
     assert "grep -m1 'python -m pytest' README.md" in script
-    assert [line for line in README.splitlines() if "python -m pytest" in line][0].startswith(SETUP)
+    assert [line for line in README.splitlines() if "python -m pytest" in line][0].startswith(SETUP)  # noqa: RUF015
 
 
 def test_diff_blocks_name_what_there_is() -> None:

@@ -138,6 +138,15 @@ def test_L6_an_explicit_size_below_the_limit_triggers_there() -> None:
     assert max(chunk.tokens for chunk in one.chunks) <= 100
 
 
+def test_L6_characters_hold_beside_the_models_tokens() -> None:
+    server = Server(limit=Limit(input_tokens=100, request_inputs=64))
+    text = prose(900)
+    one = embedder(server, chunking=Chunking(max_tokens=2000, overlap_tokens=500, unit="chars")).embed_detailed(text)[0]
+    assert not server.refused
+    assert covered(one.spans, text)
+    assert all(chunk.end - chunk.start <= 2000 and chunk.tokens <= 100 for chunk in one.chunks)
+
+
 def test_L6_characters_as_the_unit() -> None:
     server = Server()
     one = embedder(server, chunking=Chunking(max_tokens=300, overlap_tokens=50, unit="chars")).embed_detailed(

@@ -20,19 +20,13 @@ def rows(name):
 def wrong(row, fault):
     """The fields of a fault that are not as the row says."""
     expected = {name: row.get(name) for name in FIELDS} | {"indices": tuple(row.get("indices", ()))}
-    found = {
-        name: (expected[name], getattr(fault, name))
-        for name in FIELDS
-        if getattr(fault, name) != expected[name]
-    }
+    found = {name: (expected[name], getattr(fault, name)) for name in FIELDS if getattr(fault, name) != expected[name]}
     if "retry_after" in row and fault.retry_after != pytest.approx(row["retry_after"]):
         found["retry_after"] = (row["retry_after"], fault.retry_after)
     return found
 
 
-@pytest.mark.parametrize(
-    "row", rows("provider_errors.jsonl"), ids=lambda row: f"{row['provider']}-{row['kind']}"
-)
+@pytest.mark.parametrize("row", rows("provider_errors.jsonl"), ids=lambda row: f"{row['provider']}-{row['kind']}")
 def test_every_reply_of_the_given_corpus_is_understood_in_every_field(row):
     assert wrong(row, classify(row.get("status"), row["body"])) == {}
 
@@ -48,11 +42,7 @@ def test_the_provider_hint_changes_nothing_for_the_worse():
 def test_collected_and_translated_wordings_are_understood_in_every_field(part):
     collected = [row for row in rows("provider_errors_more.jsonl") if row["round"] == part]
     assert len(collected) >= 50
-    missed = [
-        (row["body"], bad)
-        for row in collected
-        if (bad := wrong(row, classify(row.get("status"), row["body"])))
-    ]
+    missed = [(row["body"], bad) for row in collected if (bad := wrong(row, classify(row.get("status"), row["body"])))]
     assert missed == []
 
 
@@ -67,9 +57,7 @@ def test_nothing_that_only_looks_like_an_overflow_is_taken_for_one():
 def test_the_same_holds_whatever_status_comes_with_it():
     # No status makes an overflow of a quota, a rate, a time-out or a wrong key.
     surely_not = [
-        row
-        for row in rows("provider_errors_other.jsonl")
-        if row["kind"] in ("quota", "rate_limit", "timeout", "auth")
+        row for row in rows("provider_errors_other.jsonl") if row["kind"] in ("quota", "rate_limit", "timeout", "auth")
     ]
     for status in (None, 400, 429, 500):
         assert [
@@ -80,10 +68,7 @@ def test_the_same_holds_whatever_status_comes_with_it():
 
 
 def test_case_12_an_exceeded_quota_is_a_quota():
-    assert (
-        classify(429, "You exceeded your current quota, please check your plan and billing details.").kind
-        == "quota"
-    )
+    assert classify(429, "You exceeded your current quota, please check your plan and billing details.").kind == "quota"
 
 
 def test_case_13_an_exceeded_deadline_is_a_timeout():
@@ -105,9 +90,7 @@ def test_case_26_a_wrong_model_name_is_told_from_a_wrong_address():
 
 
 def test_one_status_and_one_code_mean_two_things():
-    too_long = classify(
-        413, "{'code': 20042, 'message': 'input must have less than 8192 tokens', 'data': None}"
-    )
+    too_long = classify(413, "{'code': 20042, 'message': 'input must have less than 8192 tokens', 'data': None}")
     too_many = classify(
         413, '{"code":20042,"message":"input batch size 136 > maximum allowed batch size 64","data":null}'
     )
@@ -244,8 +227,7 @@ def test_an_error_inside_a_success_is_read_by_its_words():
     assert (inside.kind, inside.limit, inside.actual) == ("input_overflow", 512, 600)
     assert classify(200, {"object": "list", "data": []}).kind == "bad_reply"
     assert (
-        classify(200, {"error": {"message": "No successful provider responses.", "code": 404}}).kind
-        == "upstream_error"
+        classify(200, {"error": {"message": "No successful provider responses.", "code": 404}}).kind == "upstream_error"
     )
 
 

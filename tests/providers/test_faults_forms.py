@@ -82,9 +82,7 @@ WRAPPINGS = {
     "json in json": lambda status, body: json.dumps(
         {"error": json.dumps({"error": {"message": body, "code": status}})}
     ),
-    "an SDK's text": lambda status, body: (
-        f"Error code: {status} - { ({'error': {'message': body, 'type': 'x'}})!r}"
-    ),
+    "an SDK's text": lambda status, body: f"Error code: {status} - { ({'error': {'message': body, 'type': 'x'}})!r}",
     "an exception": lambda status, body: RuntimeError(body),
     "a proxy's text": lambda status, body: f"litellm.APIError: XException - {body}",
     "a traceback": lambda status, body: (
@@ -176,9 +174,7 @@ def test_errors_by_field_as_frameworks_write_them():
 
 
 def test_named_numbers_fill_what_the_words_leave_open():
-    fault = classify(
-        400, {"error": {"message": "the prompt is too long", "n_prompt_tokens": 700, "n_ctx": 512}}
-    )
+    fault = classify(400, {"error": {"message": "the prompt is too long", "n_prompt_tokens": 700, "n_ctx": 512}})
     assert (fault.limit, fault.actual) == (512, 700)
 
 
@@ -211,9 +207,7 @@ def test_named_numbers_fill_what_the_words_leave_open():
     ],
 )
 def test_headers_that_ask_to_wait(headers, seconds):
-    assert classify(429, "slow down", headers).retry_after == (
-        None if seconds is None else pytest.approx(seconds)
-    )
+    assert classify(429, "slow down", headers).retry_after == (None if seconds is None else pytest.approx(seconds))
 
 
 def test_a_date_is_counted_from_the_servers_own_clock():
@@ -231,9 +225,7 @@ def test_a_date_is_counted_from_the_servers_own_clock():
 def test_a_reset_may_be_a_moment_since_1970():
     for scale in (1, 1000):
         reset = str(int((time.time() + 60) * scale))
-        assert classify(429, "slow down", {"x-ratelimit-reset": reset}).retry_after == pytest.approx(
-            60, abs=2
-        )
+        assert classify(429, "slow down", {"x-ratelimit-reset": reset}).retry_after == pytest.approx(60, abs=2)
 
 
 @pytest.mark.parametrize(

@@ -260,9 +260,7 @@ for step in range(40):
 
 def test_several_processes_and_threads_learn_into_one_file(tmp_path):
     path = tmp_path / "knowledge.sqlite"
-    processes = [
-        subprocess.Popen([sys.executable, "-c", LEARN_MANY, path, start]) for start in ("0", "100", "50")
-    ]
+    processes = [subprocess.Popen([sys.executable, "-c", LEARN_MANY, path, start]) for start in ("0", "100", "50")]
     learned = LearnedLimits(path)
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda start: learned.learn(HOST, "t", overflow(5000 - start, 9000)), range(200)))

@@ -105,8 +105,9 @@ def _limits(config: Config, embedder: Embedder) -> list[Figure]:
 def _sizes(config: Config, embedder: Embedder) -> list[Figure]:
     chunking = chunking_of(config.embedding, config.block.plugin)
     plan = embedder.cutting
-    if not isinstance(chunking, Chunking):
+    if chunking is False:
         return [Figure("chunking", "off", "file")]
+    chunking = chunking if isinstance(chunking, Chunking) else Chunking()
     if plan is None:
         return [Figure("chunking", "never needed", "the model takes texts of any length")]
     rows = (

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Literal
 from unabridged.errors import ConfigError
 from unabridged.text.packing import cut
 from unabridged.text.tokens import Characters
+from unabridged.types import Span
 
 if TYPE_CHECKING:
     from unabridged.text.tokens import Measure
-    from unabridged.types import Limit, Span
+    from unabridged.types import Limit
 
 __all__ = ["Chunking", "Cutting", "cut_text", "fitting", "in_force"]
 
@@ -94,7 +95,7 @@ def in_force(chunking: Chunking, limit: Limit) -> Cutting | None:
     explicit = chunking.max_tokens
     unit: Literal["tokens", "chars"] = "chars" if chunking.compat else chunking.unit
     if explicit is not None:
-        size = explicit if tokens is None else min(explicit, tokens)
+        size = explicit if tokens is None or unit == "chars" else min(explicit, tokens)
     elif tokens is not None:
         size = max(1, tokens * _CHUNK // 100)
     elif limit.input_chars is not None or limit.input_bytes is not None:
@@ -104,7 +105,8 @@ def in_force(chunking: Chunking, limit: Limit) -> Cutting | None:
     overlap = _share(chunking.overlap_tokens, size, tokens, explicit, _OVERLAP)
     minimum = _share(chunking.min_tokens, size, tokens, explicit, _MINIMUM)
     _check(size, overlap, minimum)
-    begins = size if explicit is not None and size < (tokens or size + 1) else None
+    below = unit == "chars" or size < (tokens or size + 1)
+    begins = size if explicit is not None and below else None
     return Cutting(
         max_size=size,
         overlap=overlap,
@@ -124,17 +126,7 @@ def in_force(chunking: Chunking, limit: Limit) -> Cutting | None:
 def cut_text(text: str, cutting: Cutting, limit: Limit, measure: Measure, *, scale: float = 1.0) -> list[Span]:
     """The spans of an over-long text. ``scale`` turns our token counts into the provider's."""
     if cutting.unit == "chars":
-        tokens_fit = None if limit.input_chars is None else min(cutting.max_size, limit.input_chars)
-        return cut(
-            text,
-            max_tokens=tokens_fit or cutting.max_size,
-            overlap_tokens=cutting.overlap,
-            min_tokens=cutting.minimum,
-            max_lines=cutting.max_lines,
-            tokenizer=Characters(),
-            semantic=cutting.semantic,
-            max_bytes=limit.input_bytes,
-        )
+        return _by_characters(text, cutting, limit, measure, scale)
     size = max(1, int(cutting.max_size / scale))
     return cut(
         text,
@@ -147,6 +139,34 @@ def cut_text(text: str, cutting: Cutting, limit: Limit, measure: Measure, *, sca
         max_chars=limit.input_chars,
         max_bytes=limit.input_bytes,
     )
+
+
+def _by_characters(text: str, cutting: Cutting, limit: Limit, measure: Measure, scale: float) -> list[Span]:
+    """Sizes in characters; a chunk that is over the model's tokens all the same is cut again."""
+    size = cutting.max_size if limit.input_chars is None else min(cutting.max_size, limit.input_chars)
+    spans = cut(
+        text,
+        max_tokens=size,
+        overlap_tokens=min(cutting.overlap, size - 1),
+        min_tokens=min(cutting.minimum, size),
+        max_lines=cutting.max_lines,
+        tokenizer=Characters(),
+        semantic=cutting.semantic,
+        max_bytes=limit.input_bytes,
+    )
+    if limit.input_tokens is None:
+        return spans
+    most, kept = max(1, int(limit.input_tokens / scale)), []
+    for span in spans:
+        piece = text[span.start : span.end]
+        if measure.count(piece) <= most:
+            kept.append(span)
+            continue
+        parts = cut(piece, max_tokens=most, tokenizer=measure, semantic=cutting.semantic)
+        covered = kept[-1].end if kept else 0
+        made = (Span(span.start + part.start, span.start + part.end) for part in parts)
+        kept += [one for one in made if one.end > covered]  # what is overlap alone has its chunk already
+    return kept
 
 
 def fitting(chunking: Chunking, tokens: int | None) -> Chunking:
