@@ -65,7 +65,7 @@ class HttpServer:
         self.handle = handle
         self.port = port
         self.connections: set[_Connection] = set()
-        self._loop = asyncio.new_event_loop()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._ready = threading.Event()
         self._failure: OSError | None = None
         self._thread = threading.Thread(target=self._run, name="loopback-provider", daemon=True)
@@ -79,12 +79,12 @@ class HttpServer:
 
     def stop(self) -> None:
         """Hang up on everybody, and wait for the thread to end."""
-        if self._thread.is_alive():
+        if self._loop is not None and self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(_START)
 
     def _run(self) -> None:
-        loop = self._loop
+        loop = self._loop = asyncio.new_event_loop()
         try:
             listening = loop.run_until_complete(
                 loop.create_server(lambda: _Connection(self), "127.0.0.1", self.port, backlog=1024)
