@@ -57,6 +57,8 @@ __all__ = [
     "ProviderError",
     "ProviderTimeout",
     "RateLimited",
+    "SegmentFallback",
+    "SettingCorrected",
     "StoreError",
     "UnabridgedError",
     "UnknownScript",
@@ -217,3 +219,11 @@ class MissingExtra(UnabridgedError, ImportError):
 
 class UnknownTokens(UserWarning):
     """Much of a text is unknown to the model's vocabulary, so its vector is hollow (SPEC L14)."""
+
+
+class SegmentFallback(UserWarning):
+    """A segmenter could not do as asked and another way was taken; the method says which (SPEC S13)."""
+
+
+class SettingCorrected(UserWarning):
+    """A setting was out of range and has been corrected: from what, to what (SPEC S2)."""

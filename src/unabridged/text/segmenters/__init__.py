@@ -6,6 +6,9 @@
 
 from __future__ import annotations
 
-from unabridged.text.segmenters.registry import Segmenter, register_segmenter, segmenters, split
+from unabridged.text.segmenters.pieces import Cut, Piece
+from unabridged.text.segmenters.registry import Segmenter, register_segmenter, segmenters
+from unabridged.text.segmenters.spec import SegmentSpec, segment_spec
+from unabridged.text.segmenters.split import split
 
-__all__ = ["Segmenter", "register_segmenter", "segmenters", "split"]
+__all__ = ["Cut", "Piece", "SegmentSpec", "Segmenter", "register_segmenter", "segment_spec", "segmenters", "split"]

@@ -1,0 +1,102 @@
+"""Where a chunk comes from: its page, section and block, or ``None`` where that is not one (SPEC S4)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from unabridged.text.boundaries import paragraphs
+from unabridged.text.markdown import heading_text, scan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from unabridged.text.documents.model import Document
+    from unabridged.types import Span
+
+__all__ = ["Place", "Places"]
+
+Place = tuple[int | None, str | None, str | None]
+# Whether a text can have a Markdown heading at all: most prose cannot, and need not be scanned.
+_MAYBE_HEADING = re.compile(r"(?:\A|\n) {0,3}(?:#{1,6}[ \t]|<h[1-6]|(?:=+|-+)[ \t\r]*(?:\n|\Z))", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Places:
+    """Block starts, and for each block the number of its run of one page and of one section."""
+
+    starts: NDArray[np.int64]
+    ids: Sequence[str] | None
+    pages: Sequence[int | None] | None
+    sections: Sequence[str | None] | None
+    page_runs: NDArray[np.int64]
+    section_runs: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, document: Document) -> Places:
+        """From the blocks; of a bare text, from its blank lines and headings."""
+        blocks = document.blocks
+        if blocks:
+            pages = [block.page for block in blocks]
+            paths = [block.path for block in blocks]
+            names = [block.section for block in blocks]
+            ids = [block.id for block in blocks]
+            return cls._from([block.start for block in blocks], ids, pages, names, paths)
+        text = document.text
+        if not _MAYBE_HEADING.search(text):
+            ends = paragraphs(text)
+            return cls._from([0, *ends[:-1].tolist()], None, None, None, None)
+        marks = scan(text)
+        section, number, sections, runs = None, 0, [], []
+        for mark in marks:
+            if mark.kind == "heading":
+                section, number = heading_text(text, mark) or None, number + 1
+            sections.append(section)
+            runs.append(number)
+        return cls._from([mark.start for mark in marks], None, None, sections, runs)
+
+    @classmethod
+    def _from(
+        cls,
+        starts: Sequence[int],
+        ids: Sequence[str] | None,
+        pages: Sequence[int | None] | None,
+        sections: Sequence[str | None] | None,
+        paths: Sequence[object] | None,
+    ) -> Places:
+        first = np.asarray(starts, np.int64)
+        if len(first):
+            first[0] = 0
+        return cls(first, ids, pages, sections, _runs(pages, len(first)), _runs(paths, len(first)))
+
+    def of_spans(self, spans: Sequence[Span]) -> list[Place]:
+        """The place of each span."""
+        if not len(self.starts):
+            return [(None, None, None)] * len(spans)
+        opens = self.starts.searchsorted([span.start for span in spans], "right") - 1
+        closes = self.starts.searchsorted([span.end for span in spans], "left") - 1
+        same_page = (self.page_runs[opens] == self.page_runs[closes]).tolist()
+        same_section = (self.section_runs[opens] == self.section_runs[closes]).tolist()
+        return [
+            (
+                self.pages[at] if self.pages and on_page else None,
+                self.sections[at] if self.sections and in_section else None,
+                (self.ids[at] if self.ids else str(at + 1)) if at == last else None,
+            )
+            for at, last, on_page, in_section in zip(
+                opens.tolist(), closes.tolist(), same_page, same_section, strict=True
+            )
+        ]
+
+
+def _runs(values: Sequence[object] | None, size: int) -> NDArray[np.int64]:
+    """Numbers that grow by one wherever the value changes, so that equal ends mean one value throughout."""
+    if values is None:
+        return np.zeros(size, np.int64)
+    changes = [0, *(int(a != b) for a, b in zip(values, values[1:], strict=False))]
+    return np.cumsum(np.asarray(changes[:size], np.int64))

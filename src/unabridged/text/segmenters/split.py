@@ -1,0 +1,187 @@
+"""The one way in: a text, document or file to chunks, by any segmenter, the cap enforced on all (SPEC S3, S17)."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from unabridged.errors import ConfigError, InputError, SegmentFallback
+from unabridged.text.documents.model import Document
+from unabridged.text.packing import cut, to_chunks
+from unabridged.text.segmenters.models import Models, as_chat, as_embed
+from unabridged.text.segmenters.pieces import Cut, Piece, Tools
+from unabridged.text.segmenters.places import Places
+from unabridged.text.segmenters.registry import Segmenter, find_segmenter
+from unabridged.text.segmenters.spec import SegmentSpec, check_settings, segment_spec
+from unabridged.text.tokens import as_tokenizer
+from unabridged.types import Chunk, ChunkSet, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["split"]
+
+
+def split(
+    source: str | Document | bytes | PathLike[str],
+    method: str | Mapping[str, Any] | SegmentSpec | Callable[..., Any] = "paragraph",
+    *,
+    max_tokens: int | None = None,
+    overlap_tokens: int | None = None,
+    min_tokens: int | None = None,
+    tokenizer: str | object | None = None,
+    embedder: object = None,
+    llm: object = None,
+    max_calls: int | None = None,
+    max_cost_usd: float | None = None,
+    **settings: Any,
+) -> ChunkSet:
+    r"""Cut a text, a document or a file into chunks.
+
+    A ``str`` is always a text; a :class:`~pathlib.Path` or bytes are read by
+    :func:`~unabridged.text.documents.read_document`. ``method`` is a segmenter's name (``paragraph``,
+    ``sentence``, ``recursive``, ``fixed``, ``structural``, ``page``, ``semantic``, ``contextual``,
+    ``proposition``, or one registered), a mapping, a :class:`SegmentSpec`, or a function of a document.
+    Sizes are in tokens of ``tokenizer`` (the estimator by default): ``max_tokens`` 1,200, no overlap, no
+    minimum unless given. ``embedder`` is ``"lexical"``, a function of texts, or has ``embed()``; ``llm`` is a
+    function of messages. ``max_calls`` and ``max_cost_usd`` end model calls.
+
+    A size out of range is corrected with a :class:`~unabridged.errors.SettingCorrected` warning, a method that
+    cannot run falls back with a :class:`~unabridged.errors.SegmentFallback` warning. Raises
+    :class:`~unabridged.errors.ConfigError` for an unknown method or setting,
+    :class:`~unabridged.errors.CapUnenforceable` where one character is over the cap.
+
+    >>> chunks = split("First paragraph.\n\nSecond one.", max_tokens=32)
+    >>> len(chunks), chunks.method, chunks[0].tokens
+    (1, 'paragraph', 10)
+    """
+    given = {"max_tokens": max_tokens, "overlap_tokens": overlap_tokens, "min_tokens": min_tokens}
+    if callable(method):
+        segmenter = Segmenter(getattr(method, "__name__", "function"), "", method, settings=None)
+        spec = segment_spec(segmenter.name, **given, **settings)
+    else:
+        spec = segment_spec(method, **given, **settings)
+        segmenter = find_segmenter(spec.method)
+    if segmenter.settings is not None:
+        check_settings(spec, segmenter.settings)
+    document = _document(source)
+    measure = as_tokenizer(tokenizer)
+    models = Models(as_chat(llm), measure, max_calls, max_cost_usd)
+    tools = Tools(measure, measure.measure(document.text), as_embed(embedder), models)
+    made = _run(segmenter, document, spec, tools) if document.text.strip() else Cut(())
+    for why in made.fell_back:
+        warnings.warn(why, SegmentFallback, stacklevel=2)
+    chunks, enforced = _chunks(document, made, spec, tools)
+    if not made.method or made.method == segmenter.name:
+        chunks = _placed(document, chunks, segmenter.provenance)
+    else:
+        chunks = _placed(document, chunks, find_segmenter(made.method.rpartition("->")[2]).provenance)
+    said = (*document.warnings, *spec.warnings, *made.notes, *made.fell_back)
+    extra = {"cap_enforced": enforced, **made.extra}
+    return ChunkSet(chunks, made.method or segmenter.name, spec.max_tokens, extra, tuple(models.trace), said)
+
+
+def _document(source: object) -> Document:
+    if isinstance(source, str):
+        return Document(source)
+    if isinstance(source, Document):
+        return source
+    if isinstance(source, (bytes, bytearray, memoryview, PathLike)):
+        from unabridged.text.documents import read_document
+
+        return read_document(bytes(source) if not isinstance(source, PathLike) else source)
+    raise InputError(f"found a {type(source).__name__}, expected a text, a Document, a path or bytes")
+
+
+def _run(segmenter: Segmenter, document: Document, spec: SegmentSpec, tools: Tools) -> Cut:
+    takes = inspect.signature(segmenter.function).parameters.values()
+    free = [
+        one
+        for one in takes
+        if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) and one.default is one.empty
+    ]
+    made = segmenter.function(*(document, spec, tools)[: max(1, len(free))])
+    return made if isinstance(made, Cut) else Cut(list(_own(made, document.text, segmenter.name)))
+
+
+def _own(made: object, text: str, name: str) -> Iterable[Piece]:
+    """What a user's segmenter gave, as pieces: spans, pairs, chunks, or slices of the text in order."""
+    if not isinstance(made, Iterable) or isinstance(made, (str, bytes)):
+        raise ConfigError(name, f"the segmenter gave a {type(made).__name__}, expected spans or texts in order")
+    floor = 0
+    for one in made:
+        if isinstance(one, Piece):
+            piece = one
+        elif isinstance(one, str):
+            at = text.find(one, floor)
+            if at < 0:
+                raise ConfigError(name, f"the segmenter gave a text that is not in the document from {floor} on")
+            piece = Piece(at, at + len(one))
+        else:
+            start, end = (one.start, one.end) if hasattr(one, "start") else one
+            piece = Piece(int(start), int(end))
+        if not 0 <= piece.start <= piece.end <= len(text):
+            raise ConfigError(
+                name, f"the segmenter gave [{piece.start}, {piece.end}), outside the document's {len(text)}"
+            )
+        floor = piece.start
+        if piece.text(text).strip():
+            yield piece
+
+
+def _chunks(document: Document, made: Cut, spec: SegmentSpec, tools: Tools) -> tuple[tuple[Chunk, ...], int]:
+    """Chunks within the cap, and how many pieces had to be split for it."""
+    text = document.text
+    pieces: list[Piece | Span] = []
+    enforced = 0
+    for piece in made.pieces:
+        if _tokens(piece, text, tools) <= spec.max_tokens:
+            pieces.append(piece)
+        else:
+            enforced += 1
+            pieces.extend(_split_again(piece, text, spec.max_tokens, tools))
+    spans = [Span(piece.start, piece.end) for piece in pieces]
+    chunks = to_chunks(text, spans, costs=tools.costs)
+    return tuple(_with_additions(chunk, piece, tools) for chunk, piece in zip(chunks, pieces, strict=True)), enforced
+
+
+def _tokens(piece: Piece | Span, text: str, tools: Tools) -> int:
+    if isinstance(piece, Span) or not (piece.prefix or piece.words):
+        return tools.costs.between(piece.start, piece.end)
+    return tools.tokenizer.count(piece.text(text))
+
+
+def _split_again(piece: Piece | Span, text: str, cap: int, tools: Tools) -> Iterable[Piece]:
+    """At sentences, then words, then characters; a prefix stays if it leaves half of the cap."""
+    if isinstance(piece, Piece) and piece.words is not None:
+        for part in cut(piece.words, max_tokens=cap, tokenizer=tools.tokenizer):
+            yield Piece(piece.start, piece.end, words=piece.words[part.start : part.end])
+        return
+    prefix = piece.prefix if isinstance(piece, Piece) else ""
+    room = tools.tokenizer.count(prefix) if prefix else 0
+    prefix, room = (prefix, room) if room * 2 <= cap else ("", 0)
+    for part in cut(text[piece.start : piece.end], max_tokens=cap - room, tokenizer=tools.tokenizer):
+        yield Piece(piece.start + part.start, piece.start + part.end, prefix)
+
+
+def _with_additions(chunk: Chunk, piece: Piece | Span, tools: Tools) -> Chunk:
+    if isinstance(piece, Span) or not (piece.prefix or piece.words is not None):
+        return chunk
+    text = piece.words if piece.words is not None else piece.prefix + chunk.text
+    overlap = 0 if piece.words is not None else chunk.overlap_tokens
+    return replace(chunk, text=text, tokens=tools.tokenizer.count(text), source=chunk.text, overlap_tokens=overlap)
+
+
+def _placed(document: Document, chunks: Sequence[Chunk], provenance: Sequence[str]) -> tuple[Chunk, ...]:
+    if not provenance or not chunks:
+        return tuple(chunks)
+    places = Places.of(document).of_spans([Span(chunk.start, chunk.end) for chunk in chunks])
+    return tuple(
+        replace(chunk, page=page if "page" in provenance else None, section=section if "section" in provenance else None,
+                block_id=block if "block" in provenance else None)
+        for chunk, (page, section, block) in zip(chunks, places, strict=True)
+    )  # fmt: skip
