@@ -1,1 +1,5 @@
-"""Artifacts, graph, links, vectors and recall, on LanceDB."""
+"""A memory that keeps its sources: artifacts, entities, facts, and every link between them."""
+
+from unabridged.memory.memory import Memory
+
+__all__ = ["Memory"]

@@ -1,0 +1,306 @@
+"""One writer at a time, and readers that are heard of.
+
+On a local file system the writer's lock is the operating system's own: it ends with its process,
+however that ends, and a stopped process keeps it. On an object store it is a lease, one row moved by
+compare-and-set; a writer that sleeps past its lease is refused by the head (and by every table, which
+its successor restores first). A reader that stays registers the versions it stands on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from unabridged.errors import Conflict, StoreError
+from unabridged.memory.dataset import Handle
+from unabridged.memory.values import new_id
+from unabridged.memory.where import both, equals, literal
+
+__all__ = ["LEASE_SCHEMA", "FileLock", "FileReaders", "LeaseLock", "LeaseReaders", "Lock", "Readers", "ThreadLock", "held"]
+
+Versions = Mapping[str, int]
+
+WAIT = 120.0  # seconds for the lock: eight writers in a row waited 5 s at the most, an index publish 2 s
+LEASE = 30.0  # seconds: far above a commit (0.03) and an upkeep step (2), short enough to wait out
+READER_LEASE = 600.0  # seconds a remote reader is believed without a sign of life
+_POLL = 0.002
+
+LEASE_SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.string()),
+        pa.field("owner", pa.string()),
+        pa.field("epoch", pa.int64()),
+        pa.field("until", pa.float64()),
+        pa.field("versions", pa.string()),
+    ]
+)
+
+
+class Lock(Protocol):
+    """The writer's lock."""
+
+    def acquire(self, wait: float = WAIT) -> bool:
+        """Take it within ``wait`` seconds; whether it was had."""
+        ...
+
+    def confirm(self) -> None:
+        """Raise :class:`~unabridged.errors.Conflict` unless it is still held."""
+        ...
+
+    def release(self) -> None:
+        """Give it back."""
+        ...
+
+
+@contextlib.contextmanager
+def held(lock: Lock, wait: float = WAIT) -> Iterator[None]:
+    """The lock, for the length of a block."""
+    if not lock.acquire(wait):
+        raise StoreError(f"the writer's lock was not free within {wait:g} s: another writer holds it")
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _poll(attempt: Callable[[], bool], wait: float, pause: float = _POLL) -> bool:
+    end = time.monotonic() + wait
+    while not attempt():
+        if time.monotonic() >= end:
+            return False
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.02)
+    return True
+
+
+class ThreadLock:
+    """For a store inside this process: its threads take turns."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def acquire(self, wait: float = WAIT) -> bool:
+        """Take it."""
+        return self._lock.acquire(timeout=wait) if wait > 0 else self._lock.acquire(blocking=False)
+
+    def confirm(self) -> None:
+        """It cannot be lost."""
+
+    def release(self) -> None:
+        """Give it back."""
+        self._lock.release()
+
+
+class FileLock:
+    """An exclusive lock on a file, between threads and between processes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._threads = threading.Lock()
+        self._file: int | None = None
+
+    def acquire(self, wait: float = WAIT) -> bool:
+        """Take it, first among this object's threads, then among processes."""
+        end = time.monotonic() + wait
+        if not (self._threads.acquire(timeout=wait) if wait > 0 else self._threads.acquire(blocking=False)):
+            return False
+        try:
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+            had = _poll(lambda: _lock_file(self._file), max(0.0, end - time.monotonic()))
+        except BaseException:
+            self._let_go()
+            raise
+        if not had:
+            self._let_go()
+        return had
+
+    def confirm(self) -> None:
+        """The operating system does not take it away."""
+
+    def release(self) -> None:
+        """Give it back."""
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self._file is not None:
+            os.close(self._file)  # which also unlocks it
+            self._file = None
+        self._threads.release()
+
+
+def _lock_file(file: int | None) -> bool:
+    assert file is not None
+    try:
+        import fcntl
+    except ImportError:  # pragma: no cover - Windows
+        return _lock_file_windows(file)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _lock_file_windows(file: int) -> bool:  # pragma: no cover - Windows
+    import msvcrt
+
+    try:
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+    except OSError:
+        return False
+    return True
+
+
+class LeaseLock:
+    """A lease on one row of a table: who, which epoch, until when."""
+
+    def __init__(self, opened: Callable[[], Handle], name: str = "writer", *, seconds: float = LEASE) -> None:
+        self._opened = opened
+        self._name = name
+        self._seconds = seconds
+        self._threads = threading.Lock()
+        self._me = new_id()
+        self._epoch = 0
+        self._until = 0.0
+
+    def acquire(self, wait: float = WAIT) -> bool:
+        """Take it once its last holder has given it back or let it run out."""
+        end = time.monotonic() + wait
+        if not (self._threads.acquire(timeout=wait) if wait > 0 else self._threads.acquire(blocking=False)):
+            return False
+        try:
+            had = _poll(self._attempt, max(0.0, end - time.monotonic()), pause=0.01)
+        except BaseException:
+            self._threads.release()
+            raise
+        if not had:
+            self._threads.release()
+        return had
+
+    def _attempt(self) -> bool:
+        rows = self._opened().read(equals("id", self._name)).to_pylist()
+        if not rows:
+            raise StoreError("the lease's row is gone: was the dataset dropped?")
+        return rows[0]["until"] < time.time() and self._set(rows[0]["epoch"], rows[0]["epoch"] + 1)
+
+    def _set(self, expected: int, epoch: int, until: float | None = None) -> bool:
+        until = time.time() + self._seconds if until is None else until
+        where = both(equals("id", self._name), equals("epoch", expected))
+        values = {"owner": literal(self._me), "epoch": str(epoch), "until": repr(until)}
+        if not self._opened().compare_and_set(where or "", values):
+            return False
+        self._epoch, self._until = epoch, until
+        return True
+
+    def confirm(self) -> None:
+        """Renew it once half of it has run; raise if it ran out."""
+        left = self._until - time.time()
+        if left > self._seconds / 2:
+            return
+        if left <= 0 or not self._set(self._epoch, self._epoch):
+            raise Conflict("the writer's lease ran out before its commit was done; nothing of it is visible")
+
+    def release(self) -> None:
+        """Give it back, unless somebody has it by now."""
+        try:
+            with contextlib.suppress(StoreError):
+                self._set(self._epoch, self._epoch, until=0.0)
+        finally:
+            self._threads.release()
+
+
+class Readers(Protocol):
+    """The readers that stay, and the versions they stand on."""
+
+    def register(self, versions: Versions) -> str:
+        """Make a reader known; its token."""
+        ...
+
+    def leave(self, token: str) -> None:
+        """It is gone."""
+        ...
+
+    def standing(self) -> list[Versions]:
+        """The versions that registered readers stand on."""
+        ...
+
+
+@dataclass
+class FileReaders:
+    """A locked file for each reader: the lock ends with its process, and the file is then swept."""
+
+    folder: Path
+    _open: dict[str, int] = field(default_factory=dict)
+
+    def register(self, versions: Versions) -> str:
+        """Write a file, lock it, and only then give it its name."""
+        token = new_id()
+        fresh = self.folder / f"{token}.new"
+        file = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+        _lock_file(file)
+        os.write(file, json.dumps(dict(versions)).encode())
+        fresh.rename(self.folder / token)
+        self._open[token] = file
+        return token
+
+    def leave(self, token: str) -> None:
+        """Remove the file, then unlock it."""
+        file = self._open.pop(token, None)
+        if file is not None:
+            (self.folder / token).unlink(missing_ok=True)
+            os.close(file)
+
+    def standing(self) -> list[Versions]:
+        """What the locked files say; those that can be locked have no reader any more."""
+        found = (self._read(path) for path in self.folder.iterdir() if path.suffix != ".new")
+        return [versions for versions in found if versions is not None]
+
+    def _read(self, path: Path) -> Versions | None:
+        try:
+            file = os.open(path, os.O_RDWR)
+        except FileNotFoundError:  # it left meanwhile
+            return None
+        try:
+            if _lock_file(file):
+                path.unlink(missing_ok=True)
+                return None
+            raw: dict[str, int] = json.loads(path.read_text())
+        except FileNotFoundError:  # pragma: no cover - it left between two calls
+            return None
+        finally:
+            os.close(file)
+        return raw
+
+
+class LeaseReaders:
+    """A row for each reader, believed for a while after its last sign of life."""
+
+    def __init__(self, opened: Callable[[], Handle], *, seconds: float = READER_LEASE) -> None:
+        self._opened = opened
+        self._seconds = seconds
+
+    def register(self, versions: Versions) -> str:
+        """Add a row."""
+        token = f"reader:{new_id()}"
+        row: dict[str, Any] = {"id": token, "owner": "", "epoch": 0, "until": time.time() + self._seconds}
+        rows = pa.Table.from_pylist([{**row, "versions": json.dumps(dict(versions))}], schema=LEASE_SCHEMA)
+        self._opened().append(rows)
+        return token
+
+    def leave(self, token: str) -> None:
+        """Remove the row."""
+        self._opened().delete(equals("id", token))
+
+    def standing(self) -> list[Versions]:
+        """What the rows say that have not run out."""
+        rows = self._opened().read(f"id != 'writer' AND until >= {time.time()!r}").to_pylist()
+        return [json.loads(row["versions"]) for row in rows]

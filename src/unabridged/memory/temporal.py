@@ -1,0 +1,105 @@
+"""Valid time and system time: which facts hold, which restate, which close which (pure).
+
+``valid_at`` and ``invalid_at`` say when a fact was true, ``created_at`` and ``expired_at`` when the
+memory learned it and learned that it ended. An end in force is the earliest of what the fact's own
+source stated and of what its contradictions say, so taking one away reopens exactly what it closed.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from unabridged.memory.records import Edge, Link
+from unabridged.memory.values import now
+from unabridged.memory.where import at_most, both, either, is_null, literal
+
+__all__ = ["Closing", "contradicted", "ended", "holds", "holds_where", "restated", "start"]
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """One of two contradicting facts ends at ``at``: the older one, or a backdated newer one itself."""
+
+    closed: Edge
+    by: Edge
+    at: dt.datetime
+
+
+def start(edge: Edge) -> dt.datetime:
+    """When a fact began, as far as it is known."""
+    return edge.valid_at or edge.created_at
+
+
+def contradicted(old: Edge, new: Edge) -> Closing | None:
+    """Which of two contradicting facts ends, and when; ``None`` if one had ended before the other began.
+
+    A backdated fact closes itself, not the newer one (DESIGN §5, SPEC A9).
+    """
+    first, second = (old, new) if start(old) <= start(new) else (new, old)
+    at = start(second)
+    return None if first.invalid_at is not None and first.invalid_at <= at else Closing(first, second, at)
+
+
+def ended(edge: Edge, contradictions: Iterable[Link]) -> Edge:
+    """The edge with the end that is in force: its own, or an earlier one that contradicts it."""
+    closings = [link for link in contradictions if link.at is not None]
+    ends = [link.at for link in closings if link.at is not None]
+    if edge.stated_invalid_at is not None:
+        ends.append(edge.stated_invalid_at)
+    learned = min((link.created_at for link in closings), default=None)
+    return replace(edge, invalid_at=min(ends, default=None), expired_at=learned)
+
+
+def restated(candidates: Iterable[Edge], at: dt.datetime) -> Edge | None:
+    """The stored fact that the same statement, made of ``at``, repeats: one that is open, or held then."""
+    for edge in candidates:
+        if edge.invalid_at is None or start(edge) <= at < edge.invalid_at:
+            return edge
+    return None
+
+
+def holds(
+    edge: Edge,
+    *,
+    as_of: dt.datetime | None = None,
+    known_at: dt.datetime | None = None,
+    include_history: bool = False,
+    today: dt.datetime | None = None,
+) -> bool:
+    """Whether a read sees the fact: by default what has not ended.
+
+    ``as_of`` asks what was true then, ``known_at`` what the memory knew then, ``include_history`` for
+    all that it ever knew.
+    """
+    if known_at is not None and edge.created_at > known_at:
+        return False
+    if include_history:
+        return True
+    at = as_of or known_at or today or now()
+    end = edge.invalid_at
+    if known_at is not None and (edge.expired_at is None or edge.expired_at > known_at):
+        end = edge.stated_invalid_at
+    began = as_of is None or edge.valid_at is None or edge.valid_at <= as_of
+    return began and (end is None or end > at)
+
+
+def holds_where(
+    *,
+    as_of: dt.datetime | None = None,
+    known_at: dt.datetime | None = None,
+    include_history: bool = False,
+    today: dt.datetime | None = None,
+) -> str | None:
+    """The same as a filter."""
+    known = None if known_at is None else at_most("created_at", known_at)
+    if include_history:
+        return known
+    at = literal(as_of or known_at or today or now())
+    began = None if as_of is None else either(is_null("valid_at"), at_most("valid_at", as_of))
+    end = "`invalid_at`"
+    if known_at is not None:
+        unknown = f"`expired_at` IS NULL OR `expired_at` > {literal(known_at)}"
+        end = f"(CASE WHEN {unknown} THEN `stated_invalid_at` ELSE `invalid_at` END)"
+    return both(known, began, f"{end} IS NULL OR {end} > {at}")

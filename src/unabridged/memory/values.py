@@ -1,0 +1,199 @@
+"""Small values: identities, moments, names and metadata, each checked once where it comes in.
+
+Names are data (10 KB, quotes, slashes, any script): they are stored and compared, and become
+neither a path nor a piece of a filter.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import secrets
+import threading
+import time
+import unicodedata
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from unabridged.errors import EmptyText, InputError
+
+__all__ = [
+    "DEFAULT_MAX_TEXT_BYTES",
+    "NAME_LIMIT",
+    "checked_name",
+    "checked_text",
+    "digest",
+    "edge_key",
+    "entity_id",
+    "metadata_json",
+    "metadata_tags",
+    "moment",
+    "new_id",
+    "normalise",
+    "now",
+]
+
+NAME_LIMIT = 65_536  # bytes: a name is looked up and indexed whole; six times the longest one asked for
+DEFAULT_MAX_TEXT_BYTES = 1 << 20  # SPEC A16: 1 MiB, a setting
+
+_UTC = dt.UTC
+_ids = threading.Lock()
+_last = 0
+
+
+def new_id() -> str:
+    """A new identity: 32 hexadecimal digits that sort by the time they were made.
+
+    48 bits of milliseconds, 16 bits that count within one, 64 random bits; ids of one process
+    strictly increase.
+
+    >>> new_id() < new_id()
+    True
+    """
+    global _last  # noqa: PLW0603 - one clock a process, under its lock
+    with _ids:
+        _last = max(_last + 1, time.time_ns() // 1_000_000 << 16)
+        return f"{_last:016x}{secrets.token_hex(8)}"
+
+
+def now() -> dt.datetime:
+    """This moment, in UTC, to the microsecond."""
+    return dt.datetime.now(_UTC)
+
+
+def moment(value: dt.datetime | dt.date | str | None, name: str = "moment") -> dt.datetime | None:
+    """A moment in UTC to the microsecond; one without a zone is taken as UTC, a date as its midnight.
+
+    >>> moment("2024-05-01T12:00:00.000001+02:00")
+    datetime.datetime(2024, 5, 1, 10, 0, 0, 1, tzinfo=datetime.timezone.utc)
+    """
+    if value is None:
+        return None
+    if isinstance(value, str):
+        value = _parsed(value, name)
+    if isinstance(value, dt.datetime):
+        return value.replace(tzinfo=_UTC) if value.tzinfo is None else value.astimezone(_UTC)
+    if isinstance(value, dt.date):
+        return dt.datetime(value.year, value.month, value.day, tzinfo=_UTC)
+    raise InputError(f"{name}: found {type(value).__name__}, expected a datetime, a date or an ISO 8601 string")
+
+
+def _parsed(value: str, name: str) -> dt.datetime:
+    try:
+        return dt.datetime.fromisoformat(value)
+    except ValueError:
+        raise InputError(f"{name}: not a moment in ISO 8601, such as 2024-05-01T12:00:00Z") from None
+
+
+def digest(*parts: str) -> str:
+    """SHA-256 over the parts, each with its length before it, so that no two lists share a digest."""
+    state = hashlib.sha256()
+    for part in parts:
+        raw = part.encode("utf-8")
+        state.update(len(raw).to_bytes(8, "little") + raw)
+    return state.hexdigest()
+
+
+def normalise(name: str) -> str:
+    """A name as identity sees it (SPEC A7): NFKC, case folded, white space folded.
+
+    >>> normalise("  Ｅlectrons\\tX ") == normalise("electrons x")
+    True
+    """
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    return " ".join(unicodedata.normalize("NFKC", folded).split())  # folding can undo the form: ẞ, İ
+
+
+def entity_id(name: str, kind: str) -> str:
+    """The identity of an entity in its dataset: its normalised name and type (SPEC A7).
+
+    >>> entity_id("Washington", "person") == entity_id("washington ", "Person")
+    True
+    >>> entity_id("Washington", "person") == entity_id("Washington", "place")
+    False
+    """
+    return digest(normalise(name), normalise(kind))[:32]
+
+
+def edge_key(source_id: str, relation: str, target_id: str, fact: str) -> str:
+    """What makes two edges exactly the same statement (SPEC A8)."""
+    return digest(source_id, normalise(relation), target_id, normalise(fact))[:32]
+
+
+def checked_name(value: str, what: str) -> str:
+    """A name: text that can be written as UTF-8, not blank, at most 65,536 bytes."""
+    if not isinstance(value, str):
+        raise InputError(f"{what}: found {type(value).__name__}, expected a string")
+    if not value.strip():
+        raise InputError(f"{what}: is empty; give it at least one character that shows")
+    size = len(_utf8(value, what))
+    if size > NAME_LIMIT:
+        raise InputError(f"{what}: {size:,} bytes, over the limit of {NAME_LIMIT:,} bytes for a name")
+    return value
+
+
+def checked_text(value: str, limit: int, what: str = "text") -> str:
+    """A text as received: not blank, writable as UTF-8, within ``limit`` bytes (SPEC A16)."""
+    if not isinstance(value, str):
+        raise InputError(f"{what}: found {type(value).__name__}, expected a string")
+    if not value.strip():
+        raise EmptyText([0])
+    size = len(_utf8(value, what))
+    if size > limit:
+        raise InputError(f"{what}: {size:,} bytes, over the limit of {limit:,} bytes (max_text_bytes)")
+    return value
+
+
+def _utf8(value: str, what: str) -> bytes:
+    try:
+        return value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InputError(f"{what}: a lone surrogate at character {error.start}; it is not text") from None
+
+
+def metadata_json(value: Mapping[str, Any] | None, what: str = "metadata") -> str | None:
+    """Metadata as JSON text, or ``None`` for none. Keys are strings; values are JSON's own."""
+    if not value:
+        return None
+    _check_json(value, what)
+    raw = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    size = len(_utf8(raw, what))
+    if size > DEFAULT_MAX_TEXT_BYTES:
+        raise InputError(f"{what}: {size:,} bytes, over the limit of {DEFAULT_MAX_TEXT_BYTES:,} bytes")
+    return raw
+
+
+def _check_json(value: object, path: str) -> None:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if not isinstance(key, str):
+                raise InputError(f"{path}: a key is {type(key).__name__}, expected a string")
+            _check_json(inner, f"{path}.*")
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            _check_json(inner, f"{path}[]")
+    elif isinstance(value, float) and value - value != 0:
+        raise InputError(f"{path}: a number is not finite; JSON has no NaN or infinity")
+    elif value is not None and not isinstance(value, str | int | float | bool):
+        raise InputError(f"{path}: found {type(value).__name__}, expected what JSON can hold")
+
+
+def metadata_tags(value: Mapping[str, Any] | None) -> list[str]:
+    """What metadata can be filtered by: one string for each path and plain value, lists by element.
+
+    >>> metadata_tags({"user": "alice", "tags": ["a", "b"]})
+    ['["user","alice"]', '["tags","a"]', '["tags","b"]']
+    """
+    return list(dict.fromkeys(_tags(value, ()))) if value else []
+
+
+def _tags(value: object, path: tuple[str, ...]) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _tags(inner, (*path, key))
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _tags(inner, path)
+    else:
+        yield json.dumps([*path, value], ensure_ascii=False, separators=(",", ":"))
