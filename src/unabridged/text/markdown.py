@@ -105,7 +105,11 @@ def paragraphs(text: str, start: int, end: int) -> Iterator[Mark]:
     """What lies between blank lines in ``text[start:end]``, from the first line's indent to its last mark."""
     at = start
     for gap in _BLANK.finditer(text, start, end):
-        yield from _paragraph(text, at, gap.start())
+        stop = gap.start()
+        if at < stop and text[at] > " " and text[stop - 1] > " " and at:  # mostly so: nothing to look for
+            yield Mark("paragraph", at, stop)
+        else:
+            yield from _paragraph(text, at, stop)
         at = gap.end()
     yield from _paragraph(text, at, end)
 

@@ -12,6 +12,7 @@ from unabridged.types import Span
 
 if TYPE_CHECKING:
     from unabridged.text.boundaries import Level
+    from unabridged.text.documents.model import Document
     from unabridged.text.measure import Costs, Measure
     from unabridged.text.segmenters.models import Embed, Models
 
@@ -44,6 +45,7 @@ class Cut:
     method: str | None = None
     notes: tuple[str, ...] = ()
     fell_back: tuple[str, ...] = ()
+    document: Document | None = None  # with the blocks that the segmenter found, where it looked for them
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,7 @@ def split(
     made = _run(segmenter, document, spec, tools) if document.text.strip() else Cut(())
     for why in made.fell_back:
         warnings.warn(why, SegmentFallback, stacklevel=2)
+    document = made.document or document
     chunks, enforced = _chunks(document, made, spec, tools)
     if not made.method or made.method == segmenter.name:
         chunks = _placed(document, chunks, segmenter.provenance)

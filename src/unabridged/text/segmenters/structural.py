@@ -45,7 +45,7 @@ def segment_structural(document: Document, spec: SegmentSpec, tools: Tools) -> C
                 pieces.append(Piece(section.start, section.end))
         else:
             pieces.extend(_cut_section(document, section, spec, tools, prefixed=prefixed))
-    return Cut(pieces)
+    return Cut(pieces, document=document)
 
 
 def _structured(document: Document) -> Document:
