@@ -247,6 +247,43 @@ def test_watsonx_changes_its_key_for_a_token_once():
         assert [seen.path.split("?")[0] for seen in server.requests].count("/identity/token") == 1
 
 
+def test_tei_is_asked_for_its_limits():
+    with LoopbackProvider("tei", limit=Limit(input_tokens=512, request_inputs=32, request_tokens=16384)) as server:
+        provider = open_provider("tei", base_url=server.url, prompt_names={"query": "query"}, normalize=False)
+        provider.discover()
+        assert provider.limit == Limit(input_tokens=512, request_inputs=32, request_tokens=16384)
+        assert provider.model == "BAAI/bge-m3"
+        provider.send(Request(("a",), role="query"))
+        provider.close()
+        assert server.requests[-1].role == "query"
+        assert server.requests[-1].body["truncate"] is False
+    assert provider.settings == {"prompt_name.query": "query", "normalized": "false"}
+
+
+def test_ollama_options_and_routes_that_were_given_whole():
+    with LoopbackProvider("ollama") as server:
+        for path in ("/api/embed", "/api/embeddings"):
+            provider = open_provider("ollama/m", base_url=server.url + path, num_ctx=4096, keep_alive="5m")
+            assert provider.send(Request(("a",))).vectors.shape == (1, 32)
+            provider.close()
+            body = server.requests[-1].body
+            assert server.requests[-1].path == path
+            assert (body["options"], body["keep_alive"], body["truncate"]) == ({"num_ctx": 4096}, "5m", False)
+        assert provider.settings == {"route": "/api/embeddings"}
+        provider = open_provider("ollama/m", base_url=server.url, default_dimensions=8)
+        assert provider.send(Request(("a",))).vectors.shape == (1, 8)
+        provider.close()
+
+
+def test_tasks_and_prompts_are_part_of_the_settings():
+    settings = open_provider("jina/jina-embeddings-v3", api_key="key-123456").settings
+    assert settings["task.query"] == "retrieval.query"
+    old = open_provider("jina/jina-embeddings-v2-base-en", api_key="key-123456")
+    assert old.settings == {"normalized": "true"}
+    gemini = open_provider("gemini/gemini-embedding-001", api_key="key-123456", tasks={"query": "QUESTION_ANSWERING"})
+    assert gemini.settings == {"task.query": "QUESTION_ANSWERING"}
+
+
 def test_vertex_says_where_the_provider_cut():
     body = {
         "predictions": [{"embeddings": {"values": [1.0, 0.5], "statistics": {"truncated": True, "token_count": 9}}}]

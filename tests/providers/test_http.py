@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import shutil
+import ssl
+import subprocess
 import threading
 import time
 
@@ -303,6 +306,49 @@ def test_tls_is_verified_unless_told_not_to(tmp_path):
             provider.close()
     with pytest.raises(ConfigError, match="verify"):
         OpenAIProvider("m", base_url="https://x", verify=str(tmp_path / "none.pem"))
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """A certificate for 127.0.0.1 that nobody has signed, and its key."""
+    tool = shutil.which("openssl")
+    if tool is None:
+        pytest.skip("openssl is not installed")
+    folder = tmp_path_factory.mktemp("tls")
+    own, key = folder / "own.pem", folder / "key.pem"
+    command = [tool, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
+    names = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(own)]
+    subprocess.run([*command, *names], check=True, capture_output=True)
+    return str(own), str(key)
+
+
+def test_tls_is_spoken_and_an_unknown_certificate_refused_for_good(certificate):
+    own, key = certificate
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(own, key)
+    server = HttpServer(lambda exchange: exchange.reply(200, b'{"ok": 1}'), context=context)
+    server.start()
+    url = f"https://127.0.0.1:{server.port}/v1"
+
+    async def from_task(host):
+        try:
+            return [(await host.acall(Call("/x", body={}))).data for _ in range(2)]
+        finally:
+            await host.aclose()
+
+    trusted = ssl.create_default_context(cafile=own)
+    for verify in (own, False, trusted):
+        host = HttpHost(url, provider="p", verify=verify)
+        assert [host.call(Call("/x", body={})).data for _ in range(2)] == [{"ok": 1}] * 2
+        assert asyncio.run(from_task(host)) == [{"ok": 1}] * 2
+        host.close()
+    host = HttpHost(url, provider="p")
+    for attempt in (lambda: host.call(Call("/x", body={})), lambda: asyncio.run(from_task(host))):
+        with pytest.raises(ProviderError, match="certificate") as caught:
+            attempt()
+        assert caught.value.fault.kind == "bad_request"
+    host.close()
+    server.stop()
 
 
 def test_a_dialect_without_its_methods_says_so():

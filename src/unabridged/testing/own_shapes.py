@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from unabridged.testing.refusals import Refusal
+    from unabridged.types import Limit
 
 
 class Ollama(Dialect):
@@ -158,6 +159,16 @@ class Tei(Dialect):
 
     base = ""
     wording = "tei"
+
+    def about(self, target: str, limit: Limit) -> Any:
+        if not target.endswith("/info"):
+            return None
+        return {
+            "model_id": "BAAI/bge-m3",
+            "max_input_length": limit.input_tokens,
+            "max_client_batch_size": limit.request_inputs,
+            "max_batch_tokens": limit.request_tokens,
+        }
 
     def read(self, incoming: Incoming) -> Asked:
         if incoming.path.endswith("/v1/embeddings"):

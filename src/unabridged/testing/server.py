@@ -13,6 +13,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable, Mapping
 
 __all__ = ["Exchange", "HttpServer"]
@@ -59,10 +60,13 @@ class Exchange:
 
 
 class HttpServer:
-    """Listens on 127.0.0.1; ``handle`` gets every request, on the server's thread."""
+    """Listens on 127.0.0.1; ``handle`` gets every request, on the server's thread. ``context`` speaks TLS."""
 
-    def __init__(self, handle: Callable[[Exchange], None], *, port: int = 0) -> None:
+    def __init__(
+        self, handle: Callable[[Exchange], None], *, port: int = 0, context: ssl.SSLContext | None = None
+    ) -> None:
         self.handle = handle
+        self._context = context
         self.port = port
         self.connections: set[_Connection] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -87,7 +91,7 @@ class HttpServer:
         loop = self._loop = asyncio.new_event_loop()
         try:
             listening = loop.run_until_complete(
-                loop.create_server(lambda: _Connection(self), "127.0.0.1", self.port, backlog=1024)
+                loop.create_server(lambda: _Connection(self), "127.0.0.1", self.port, backlog=1024, ssl=self._context)
             )
         except OSError as error:
             self._failure = error
