@@ -284,6 +284,17 @@ def test_tasks_and_prompts_are_part_of_the_settings():
     assert gemini.settings == {"task.query": "QUESTION_ANSWERING"}
 
 
+@pytest.mark.parametrize("dialect", ["gemini", "vertex"])
+def test_k4_google_s_cut_vectors_are_renormalised(dialect):
+    with LoopbackProvider(dialect, vector=lambda text, width: [len(text) / 100] * width) as server:
+        provider = connect(server, dialect)
+        cut = provider.send(Request(("abc",), dimensions=4)).vectors
+        whole = provider.send(Request(("abc",))).vectors
+        provider.close()
+    assert cut.tolist() == [[0.5] * 4]
+    np.testing.assert_allclose(whole, 0.03, rtol=1e-6)
+
+
 def test_vertex_says_where_the_provider_cut():
     body = {
         "predictions": [{"embeddings": {"values": [1.0, 0.5], "statistics": {"truncated": True, "token_count": 9}}}]

@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Unpack
 
+import numpy as np
+
 from unabridged.errors import ConfigError
 from unabridged.providers.http import Call
 from unabridged.providers.remote import HttpProvider, mappings
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
     from unabridged.providers.http import Answer
     from unabridged.providers.remote import HttpOptions
-    from unabridged.types import Request, Role
+    from unabridged.types import Request, Role, Vectors
 
 __all__ = ["GeminiProvider", "VertexProvider"]
 
@@ -78,7 +80,7 @@ class GeminiProvider(HttpProvider):
         items = None if found is None else [(None, row.get("values")) for row in found]
         usage = answer.data.get("usageMetadata") if isinstance(answer.data, dict) else None
         tokens = usage.get("promptTokenCount") if isinstance(usage, dict) else None
-        return Reply(self.vectors(request, answer, items), tokens)
+        return Reply(_unit(self.vectors(request, answer, items), request), tokens)
 
 
 class VertexProvider(GeminiProvider):
@@ -137,4 +139,12 @@ class VertexProvider(GeminiProvider):
         tokens = round(sum(counts)) if len(counts) == len(about) else None
         cut = [at for at, part in enumerate(about) if part.get("truncated")]
         warnings = (f"input cut by the provider: {', '.join(map(str, cut))}",) if cut else ()
-        return Reply(vectors, tokens, warnings=warnings)
+        return Reply(_unit(vectors, request), tokens, warnings=warnings)
+
+
+def _unit(vectors: Vectors, request: Request) -> Vectors:
+    """Narrower vectors come as they were cut; only the full width is unit length (SPEC K4)."""
+    if request.dimensions is None:
+        return vectors
+    unit: Vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return unit
