@@ -1,7 +1,7 @@
 """A small HTTP/1.1 server on 127.0.0.1, in a thread of its own: quick, and able to misbehave.
 
 One ``asyncio.Protocol``, no framework: a benchmark of a client should not measure its server
-(30 µs of CPU a request here, against 300 and more for the usual ones).
+(67 to 90 µs of CPU a request, system calls and the vector included).
 """
 
 from __future__ import annotations
