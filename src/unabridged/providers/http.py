@@ -1,8 +1,9 @@
 """The one place that talks HTTP: one host, many connections, a total deadline, no key in any message.
 
 It sits on httpcore, the engine inside httpx, without httpx's client around it: some 300 µs of CPU
-a request with the reply checked, against 505 for that client alone (one text, base64, 64 in flight). That, and connections that are lent singly
-(FINDINGS §4), keep a client within reach of what a server with 50 ms of latency can give.
+a request with the reply checked, against 505 for that client alone (one text, base64, 64 in flight).
+That, and connections that are lent singly (FINDINGS §4), keep a client within reach of what a server
+with 50 ms of latency can give.
 """
 
 from __future__ import annotations
