@@ -106,7 +106,7 @@ def paragraphs(text: str, start: int, end: int) -> Iterator[Mark]:
     at = start
     for gap in _BLANK.finditer(text, start, end):
         stop = gap.start()
-        if at < stop and text[at] > " " and text[stop - 1] > " " and at:  # mostly so: nothing to look for
+        if at > start and text[stop - 1] > " ":  # mostly so: a line starts here, and it is not blank
             yield Mark("paragraph", at, stop)
         else:
             yield from _paragraph(text, at, stop)

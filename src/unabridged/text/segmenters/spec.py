@@ -31,7 +31,7 @@ class SegmentSpec:
     settings: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
-    def get(self, name: str, default: Any) -> Any:
+    def get(self, name: str, default: Any = None) -> Any:
         """One of the method's own settings."""
         value = self.settings.get(name)
         return default if value is None else value

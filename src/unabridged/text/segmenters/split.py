@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from unabridged.errors import ConfigError, InputError, SegmentFallback
 from unabridged.text.documents.model import Document
+from unabridged.text.overlap import widen
 from unabridged.text.packing import cut, to_chunks
 from unabridged.text.segmenters.models import Models, as_chat, as_embed
 from unabridged.text.segmenters.pieces import Cut, Piece, Tools
@@ -23,7 +24,9 @@ from unabridged.types import Chunk, ChunkSet, Span
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["split"]
+__all__ = ["read_source", "split"]
+
+_ADAPTIVE = "adaptive_overlap"  # a setting that all take: overlap by the boundary and the text
 
 
 def split(
@@ -67,12 +70,13 @@ def split(
         spec = segment_spec(method, **given, **settings)
         segmenter = find_segmenter(spec.method)
     if segmenter.settings is not None:
-        check_settings(spec, segmenter.settings)
-    document = _document(source)
+        check_settings(spec, (*segmenter.settings, _ADAPTIVE))
+    document = read_source(source)
     measure = as_tokenizer(tokenizer)
     models = Models(as_chat(llm), measure, max_calls, max_cost_usd)
     tools = Tools(measure, measure.measure(document.text), as_embed(embedder), models)
-    made = _run(segmenter, document, spec, tools) if document.text.strip() else Cut(())
+    made = _run(segmenter, document, _plain_overlap(spec), tools) if document.text.strip() else Cut(())
+    made = _follow_text(made, document, spec, tools)
     for why in made.fell_back:
         warnings.warn(why, SegmentFallback, stacklevel=2)
     document = made.document or document
@@ -86,7 +90,8 @@ def split(
     return ChunkSet(chunks, made.method or segmenter.name, spec.max_tokens, extra, tuple(models.trace), said)
 
 
-def _document(source: object) -> Document:
+def read_source(source: object) -> Document:
+    """A text as it is, a document, or a file that is read."""
     if isinstance(source, str):
         return Document(source)
     if isinstance(source, Document):
@@ -96,6 +101,23 @@ def _document(source: object) -> Document:
 
         return read_document(bytes(source) if not isinstance(source, PathLike) else source)
     raise InputError(f"found a {type(source).__name__}, expected a text, a Document, a path or bytes")
+
+
+def _plain_overlap(spec: SegmentSpec) -> SegmentSpec:
+    """Without overlap, and with room for it, where it is laid on afterwards."""
+    if not spec.get(_ADAPTIVE, default=False):
+        return spec
+    cap = max(1, spec.max_tokens - spec.overlap_tokens)
+    return replace(spec, max_tokens=cap, overlap_tokens=0, min_tokens=min(spec.min_tokens, cap))
+
+
+def _follow_text(made: Cut, document: Document, spec: SegmentSpec, tools: Tools) -> Cut:
+    """Overlap that follows the text (SPEC L11), for segmenters that add nothing to it."""
+    plain = [piece for piece in made.pieces if isinstance(piece, Span)]
+    if not spec.get(_ADAPTIVE, default=False) or len(plain) != len(made.pieces):
+        return made
+    spans = widen(document.text, plain, costs=tools.costs, overlap=spec.overlap_tokens, cap=spec.max_tokens)
+    return replace(made, pieces=spans)
 
 
 def _run(segmenter: Segmenter, document: Document, spec: SegmentSpec, tools: Tools) -> Cut:
@@ -137,17 +159,18 @@ def _own(made: object, text: str, name: str) -> Iterable[Piece]:
 def _chunks(document: Document, made: Cut, spec: SegmentSpec, tools: Tools) -> tuple[tuple[Chunk, ...], int]:
     """Chunks within the cap, and how many pieces had to be split for it."""
     text = document.text
-    pieces: list[Piece | Span] = []
+    pieces: list[tuple[Piece | Span, int]] = []
     enforced = 0
     for piece in made.pieces:
-        if _tokens(piece, text, tools) <= spec.max_tokens:
-            pieces.append(piece)
+        tokens = _tokens(piece, text, tools)
+        if tokens <= spec.max_tokens:
+            pieces.append((piece, tokens))
         else:
             enforced += 1
-            pieces.extend(_split_again(piece, text, spec.max_tokens, tools))
-    spans = [Span(piece.start, piece.end) for piece in pieces]
-    chunks = to_chunks(text, spans, costs=tools.costs)
-    return tuple(_with_additions(chunk, piece, tools) for chunk, piece in zip(chunks, pieces, strict=True)), enforced
+            parts = _split_again(piece, text, spec.max_tokens, tools)
+            pieces.extend((part, _tokens(part, text, tools)) for part in parts)
+    chunks = to_chunks(text, [Span(piece.start, piece.end) for piece, _ in pieces], costs=tools.costs)
+    return tuple(_with_additions(chunk, *piece) for chunk, piece in zip(chunks, pieces, strict=True)), enforced
 
 
 def _tokens(piece: Piece | Span, text: str, tools: Tools) -> int:
@@ -169,12 +192,12 @@ def _split_again(piece: Piece | Span, text: str, cap: int, tools: Tools) -> Iter
         yield Piece(piece.start + part.start, piece.start + part.end, prefix)
 
 
-def _with_additions(chunk: Chunk, piece: Piece | Span, tools: Tools) -> Chunk:
+def _with_additions(chunk: Chunk, piece: Piece | Span, tokens: int) -> Chunk:
     if isinstance(piece, Span) or not (piece.prefix or piece.words is not None):
         return chunk
     text = piece.words if piece.words is not None else piece.prefix + chunk.text
     overlap = 0 if piece.words is not None else chunk.overlap_tokens
-    return replace(chunk, text=text, tokens=tools.tokenizer.count(text), source=chunk.text, overlap_tokens=overlap)
+    return replace(chunk, text=text, tokens=tokens, source=chunk.text, overlap_tokens=overlap)
 
 
 def _placed(document: Document, chunks: Sequence[Chunk], provenance: Sequence[str]) -> tuple[Chunk, ...]:

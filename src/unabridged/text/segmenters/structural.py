@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["segment_structural"]
 
+_SEAM = 2  # tokens that an exact tokenizer may need more where a heading is put before a text
+
 
 @dataclass(frozen=True, slots=True)
 class _Section:
@@ -78,7 +80,8 @@ def _cut_section(
     text = document.text
     prefix = _heading(text, section) if prefixed else ""
     header_room = _table_room(text, section, tools)
-    room = tools.tokenizer.count(prefix) if prefix else 0
+    head = section.blocks[0]
+    room = tools.costs.between(head.start, head.end) + _SEAM if prefix else 0
     if room * 2 > spec.max_tokens:  # a heading longer than half of a chunk is not repeated
         prefix, room = "", 0
     if (room + header_room) * 2 > spec.max_tokens:
