@@ -115,13 +115,19 @@ def main():
     folder = Path(sys.argv[1])
     with (folder / "questions.csv").open(encoding="utf-8", newline="") as file:
         questions = [
-            (row["question"], [(r["start_index"], r["end_index"]) for r in json.loads(row["references"])], row["corpus_id"])
+            (
+                row["question"],
+                [(r["start_index"], r["end_index"]) for r in json.loads(row["references"])],
+                row["corpus_id"],
+            )
             for row in csv.DictReader(file)
         ]
     names = sorted({row[2] for row in questions})
     texts = {name: (folder / f"{name}.md").read_text("utf-8") for name in names if (folder / f"{name}.md").is_file()}
     questions = [row for row in questions if row[2] in texts]
-    splitters = {f"unabridged {m}": ours(m) for m in ("paragraph", "fixed", "sentence", "recursive", "structural", "semantic")}
+    splitters = {
+        f"unabridged {m}": ours(m) for m in ("paragraph", "fixed", "sentence", "recursive", "structural", "semantic")
+    }
     splitters |= peers()
     retrievers = {"BM25": lambda c, q: list(bm25(c, q))} | ({"MiniLM": embedded} if "--embedded" in sys.argv else {})
     table = defaultdict(dict)
@@ -130,7 +136,9 @@ def main():
     for retriever, retrieve in retrievers.items():
         for name, cut in splitters.items():
             table[name][retriever] = score(cut, texts, questions, retrieve)
-            print(f"| {name} | {retriever} | " + " | ".join(f"{v:.3f}" for v in table[name][retriever]) + " |", flush=True)
+            print(
+                f"| {name} | {retriever} | " + " | ".join(f"{v:.3f}" for v in table[name][retriever]) + " |", flush=True
+            )
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["build", "documents", "load"]
+__all__ = ["build", "documents", "load", "main"]
 
 _SHARE = Path("/usr/share")
 _KERNEL = _SHARE / "doc/linux-doc-6.1/html/_sources"
@@ -36,6 +36,12 @@ _BLANK_LINES = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
 _CJK = re.compile("[\u3001-\u30ff\u3400-\u9fff\uff00-\uffef]")
 _CJK_SHARE = 0.4
 _ROFF_ESCAPE = re.compile(r"\\(?:f.|-|&|\(..|s[+-]?\d|\*.|e)")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Build both corpora in the folder that is named."""
+    for name, size in build(Path((arguments or ["corpora"])[0])).items():
+        print(f"{name}.txt: {size / 1e6:.1f} MB")
 
 
 def build(folder: Path) -> dict[str, int]:

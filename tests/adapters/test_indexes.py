@@ -71,7 +71,7 @@ def server():
     limit = Limit(input_tokens=8192, request_inputs=2048, request_tokens=300_000)
     with LoopbackProvider(limit=limit, dimensions=WIDTH, vector=_vector) as provider:
         yield provider
-        assert set(provider.counts) == {200}, "nothing was refused"
+        assert set(provider.counts) <= {200}, "nothing was refused"
 
 
 @pytest.fixture

@@ -402,6 +402,21 @@ def test_bad_values_are_tried_once_alone() -> None:
     assert embedder(passing).embed(["a", "poison"]).shape == (2, 256)
 
 
+def test_a_named_fault_inside_a_search_loses_no_text() -> None:
+    """A search for one bad text meets another that is named: what the search had set aside still goes out."""
+    nan = refuse(
+        "bad_values",
+        when=holds("hollow"),
+        times=1,
+        indices=lambda r: tuple(i for i, t in enumerate(r.texts) if "hollow" in t),
+    )
+    server = Server(rules=[refuse("bad_request", when=holds("poison")), nan])
+    texts = [f"text {i}" for i in range(40)]
+    texts[2], texts[33] = "hollow", "poison"
+    result = embedder(server, on_error="report").embed_detailed(texts)
+    assert [text.index for text in result.failed] == [33]
+
+
 def test_a_request_that_is_bad_as_such_ends_after_two_texts() -> None:
     server = Server(rules=[refuse("bad_request")])
     with pytest.raises(ProviderError):

@@ -235,5 +235,5 @@ def test_faults_of_every_kind_hurt_only_whom_they_must() -> None:
                 assert right(one.vector, text)
         failed = [one for one in result.failed if "poison" not in texts[one.index]]
         assert len(failed) <= 15
-        assert all(isinstance(one.error, ProviderError) for one in failed)
+        assert {type(one.error).__name__ for one in failed if not isinstance(one.error, ProviderError)} == set()
         assert result[700].status == "chunked"

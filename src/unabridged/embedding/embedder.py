@@ -230,6 +230,11 @@ class Embedder:
         return self._width
 
     @property
+    def concurrency(self) -> int:
+        """The most requests in flight at once."""
+        return self._lanes.concurrency
+
+    @property
     def limit(self) -> Limit:
         """What the provider takes, as known now: declared, and tightened by its refusals."""
         return self._settings.limits.limit

@@ -349,7 +349,8 @@ class Work:
         if len(pieces) == 1:
             self._bad(pieces[0], call, error)
         elif named and len(named) < len(pieces):
-            others = [p for p in pieces if p not in named]
+            others = [p for p in pieces if p not in named] + call.rest
+            others += [] if call.group is None else call.group.cleared
             self._tests.extend(Call([p]) for p in named)
             self._waiting.extendleft(reversed(others))
         else:
