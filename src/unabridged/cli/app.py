@@ -9,11 +9,10 @@ import threading
 import warnings
 from typing import TYPE_CHECKING, Annotated, Any
 
-import click
 import typer
 
 from unabridged.cli import cache, chunk, config, embed, models
-from unabridged.cli.console import note, reveal, story, warn
+from unabridged.cli.console import note, put, reveal, story, warn
 from unabridged.cli.exits import INTERRUPTED, TERMINATED, USAGE, exit_code
 
 if TYPE_CHECKING:
@@ -75,26 +74,33 @@ def run(args: Sequence[str] | None = None) -> int:
     command: Any = typer.main.get_command(app)
     try:
         with _polite():
-            return int(command.main(args, prog_name="unabridged", standalone_mode=False) or 0)
-    except click.ClickException as error:
-        return _misused(error)
-    except (click.Abort, KeyboardInterrupt):
-        note("interrupted: nothing half-written is left; what was embedded stays in the cache")
-        return INTERRUPTED
+            return _ended(command.main(args, prog_name="unabridged", standalone_mode=False))
+    except (typer.Abort, KeyboardInterrupt):
+        return _ended(INTERRUPTED)
     except _Terminated:
         return TERMINATED
     except BrokenPipeError:  # the reader of our output has gone, as `head` does
         sys.stdout = None  # nothing may be flushed into it at exit
         return 0
     except Exception as error:  # noqa: BLE001
+        if hasattr(error, "format_message"):  # click's own, which typer may bring along under another name
+            return _misused(error)
         story(error)
         return exit_code(error)
 
 
-def _misused(error: click.ClickException) -> int:
+def _ended(code: object) -> int:
+    """The code that a command came back with; newer versions of typer turn Ctrl-C into one."""
+    if code == INTERRUPTED:
+        note("interrupted: nothing half-written is left; what was embedded is in the cache, if there is one")
+    return code if isinstance(code, int) else 0
+
+
+def _misused(error: Any) -> int:
     context = getattr(error, "ctx", None)
-    message = error.format_message()
-    if not message:  # no arguments: click has shown the help
+    message = error.format_message().replace("Value error, ", "")  # pydantic's word, inside typer's
+    if type(error).__name__ == "NoArgsIsHelpError":  # the message is the help, where it was not shown already
+        put(f"{message}\n" if message else "")
         return USAGE
     path = context.command_path if context is not None else "unabridged"
     story(f"{message.rstrip('.')}; see '{path} --help'")

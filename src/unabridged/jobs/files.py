@@ -31,6 +31,7 @@ _HEAD = 1 << 16
 # Control characters that text has: tab, line feed, vertical tab, form feed, carriage return, escape.
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _BINARY_SHARE = 0.01
+_FEW_CONTROLS = 4  # in a short text, one stray NUL is more than its share
 _MARKS = (  # UTF-32 first: its mark begins with that of UTF-16
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -141,7 +142,8 @@ def _is_binary(head: bytes) -> bool:
         return False
     if head.startswith(b"%PDF-"):
         return True
-    return len(_CONTROLS.findall(head)) > _BINARY_SHARE * len(head)
+    controls = len(_CONTROLS.findall(head))
+    return controls > max(_BINARY_SHARE * len(head), _FEW_CONTROLS) or controls > len(head) / 3
 
 
 def _expanded(path: str, skipped: Counter[str], *, hidden: bool) -> Iterator[tuple[str, bool]]:
@@ -183,7 +185,7 @@ def _walk(folder: str, skipped: Counter[str], *, hidden: bool) -> Iterator[str]:
             reason = _passed_over(entry, hidden=hidden)
             if reason is not None:
                 skipped[reason] += 1
-            elif entry.is_dir():
+            elif entry.is_dir(follow_symlinks=False):
                 inner.append(entry.path)
             else:
                 yield entry.path
@@ -191,15 +193,18 @@ def _walk(folder: str, skipped: Counter[str], *, hidden: bool) -> Iterator[str]:
 
 
 def _passed_over(entry: os.DirEntry[str], *, hidden: bool) -> str | None:
+    """Why an entry of a folder is not read, or ``None``."""
     if entry.name.startswith(".") and (not hidden or entry.name == ".git"):
         return "hidden"
-    if entry.is_dir():
+    try:
+        kind = entry.stat().st_mode
+    except OSError:  # a link to nothing, or round in a circle; or it went away
+        return "broken links" if entry.is_symlink() else "unreadable"
+    if stat.S_ISDIR(kind):
         if entry.is_symlink():
             return "linked folders"
         return "build folders" if entry.name in _SKIPPED_FOLDERS else None
-    if entry.is_symlink() and not Path(entry.path).exists():
-        return "broken links"
-    return None if entry.is_file() else "not regular files"
+    return None if stat.S_ISREG(kind) else "not regular files"
 
 
 def _size(name: str) -> int:
