@@ -232,6 +232,8 @@ class _Scanner:
     def _delimiter(self, line: int, found: re.Match[str]) -> Mark | None:
         above = self._above(line)
         row = found["delimiter"].strip()
+        if row[:2] in ("- ", "-\t"):  # an item of a list, whatever follows
+            return self._list(line)
         if above is None or not _is_delimiter(row) or not self._in_paragraph(line):
             return None
         header = self.text[above : line - 1].strip()

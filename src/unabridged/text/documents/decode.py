@@ -32,6 +32,8 @@ _DECLARED = re.compile(
     re.IGNORECASE,
 )
 _PRESCAN = 4096
+# What is still met undeclared; a guess of a Mac's or a DOS code page is nearly always a wrong one.
+_IN_USE = re.compile(r"cp125\d|cp874|cp932|cp949|gb|big5|shift_jis|euc|koi8|iso8859|iso2022|tis|johab|utf")
 _SAMPLE = 262_144  # a guess needs no more, and is slow
 # The web reads these labels as Windows' supersets (WHATWG Encoding, 4.2).
 _WEB = {"iso-8859-1": "cp1252", "latin-1": "cp1252", "latin1": "cp1252", "ascii": "cp1252", "us-ascii": "cp1252",
@@ -109,4 +111,4 @@ def _best_guess(sample: bytes) -> str:
     except ImportError:
         return "cp1252"  # what undeclared 8-bit text most often is
     best = from_bytes(sample).best()
-    return best.encoding if best else "cp1252"
+    return best.encoding if best and _IN_USE.match(best.encoding) else "cp1252"

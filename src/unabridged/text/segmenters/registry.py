@@ -45,7 +45,7 @@ class Segmenter(Mapping[str, Any]):
 
     def __getitem__(self, key: str) -> Any:
         """A field by its name."""
-        if key not in self:
+        if key not in tuple(self):
             raise KeyError(key)
         return getattr(self, key)
 
