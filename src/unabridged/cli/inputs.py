@@ -30,22 +30,27 @@ class Text:
     text: str = field(default="", repr=False)
     warning: str | None = None
     error: str | None = None
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Everything to read, in order. ``skipped`` counts what was passed over; it grows as files are read."""
+    """Everything to read, in order. ``skipped`` counts what was passed over; it grows as files are read.
+
+    ``sizes`` has the bytes of everything, and is corrected as it turns out what they are.
+    """
 
     given: tuple[Text, ...]
     files: tuple[TextFile, ...]
     stdin: bool
     encoding: str | None
     skipped: Counter[str]
+    sizes: Counter[str]
 
     @property
     def bytes(self) -> int:
-        """The size of all texts, as far as it is known beforehand."""
-        return sum(file.size for file in self.files) + sum(len(one.text) for one in self.given)
+        """The size of all texts, as far as it is known by now."""
+        return self.sizes.total()
 
     def __len__(self) -> int:
         return len(self.given) + len(self.files) + self.stdin
@@ -73,11 +78,13 @@ class Inputs:
                 yield read
 
     def _read_stdin(self) -> Text:
+        data = sys.stdin.buffer.read()
+        self.sizes[_STDIN] = len(data)
         try:
-            text, warning = decode(sys.stdin.buffer.read(), "standard input", self.encoding)
+            text, warning = decode(data, "standard input", self.encoding)
         except UnreadableFile as error:
-            return Text(_STDIN, error=error.reason)
-        return Text(_STDIN, text, warning)
+            return Text(_STDIN, error=error.reason, size=len(data))
+        return Text(_STDIN, text, warning, size=len(data))
 
     def _read(self, file: TextFile) -> Text | None:
         """A file; ``None`` for a binary one that a folder happens to hold."""
@@ -85,12 +92,13 @@ class Inputs:
             text, warning = read_text(file.path, self.encoding)
         except BinaryFile as error:
             if file.named:
-                return Text(file.id, error=error.reason)
+                return Text(file.id, error=error.reason, size=file.size)
             self.skipped["binary"] += 1
+            self.sizes[file.id] -= file.size
             return None
         except UnreadableFile as error:
-            return Text(file.id, error=error.reason)
-        return Text(file.id, text, warning)
+            return Text(file.id, error=error.reason, size=file.size)
+        return Text(file.id, text, warning, size=file.size)
 
 
 def gather(
@@ -109,13 +117,9 @@ def gather(
             raise InputError(f"--text {at}: not UTF-8; put it into a file and name its --encoding")
     named = [path for path in paths if path != _STDIN]
     found = find_files(named, hidden=hidden, exclude=exclude)
-    inputs = Inputs(
-        tuple(Text(f"text-{at}", text) for at, text in enumerate(texts, 1)),
-        found.files,
-        _STDIN in paths,
-        encoding,
-        Counter(found.skipped),
-    )
+    given = tuple(Text(f"text-{at}", text, size=len(text)) for at, text in enumerate(texts, 1))
+    sizes = Counter({one.id: one.size for one in given} | {file.id: file.size for file in found.files})
+    inputs = Inputs(given, found.files, _STDIN in paths, encoding, Counter(found.skipped), sizes)
     if not len(inputs):
         passed = ", ".join(f"{count} {reason}" for reason, count in found.skipped.items())
         raise InputError(f"{', '.join(named)}: no file to read here" + (f" (skipped: {passed})" if passed else ""))
