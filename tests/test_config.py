@@ -130,8 +130,8 @@ def test_P6_explain_says_the_numbers_and_where_they_come_from() -> None:
     )
     found = {figure.name: figure for figure in config.explain().figures}
     assert found["limit input tokens"].value == 8192
-    assert found["chunk"].value == "5734 tokens"
-    assert (found["overlap"].value, found["overlap"].origin) == ("100 tokens", "file")
+    assert (found["chunk"].value, found["chunk"].unit) == (5734, "tokens")
+    assert (found["overlap"].value, found["overlap"].origin) == (100, "given")
     assert found["dimensions"].value == 1536
 
 

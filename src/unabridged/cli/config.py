@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from unabridged.cli.console import note, put
+
+if TYPE_CHECKING:
+    from unabridged.config.explain import Figure
 
 __all__ = ["register"]
 
@@ -52,23 +55,22 @@ def _explain(
 
     found = load_config(path).explain()
     if as_json:
-        figures = {f.name: {"value": f.value, "origin": f.origin} for f in found.figures}
+        figures = {f.name: {"value": f.value, "unit": f.unit, "origin": f.origin} for f in found.figures}
         put(json.dumps({"settings": found.settings, "figures": figures, "notes": found.notes}, indent=2) + "\n")
         return
-    width = max(len(figure.name) for figure in found.figures)
-    shown = [
-        (
-            f.name,
-            "–" if f.value is None else f"{f.value:,}" if isinstance(f.value, int) else str(f.value),
-            f.origin,
-        )
-        for f in found.figures
-    ]
-    values = max(len(value) for _, value, _ in shown)
+    shown = [(figure.name, _in_words(figure), figure.origin) for figure in found.figures]
+    names, values = (max(len(row[at]) for row in shown) for at in (0, 1))
     for name, value, origin in shown:
-        put(f"{name:{width}}  {value:{values}}  {origin}\n")
+        put(f"{name:{names}}  {value:{values}}  {origin}\n")
     for line in found.notes:
         note(f"note: {line}")
+
+
+def _in_words(figure: Figure) -> str:
+    if figure.value is None:
+        return "–"
+    value = f"{figure.value:,}" if isinstance(figure.value, int) else str(figure.value)
+    return f"{value} {figure.unit}".rstrip()
 
 
 @_config.command("check")

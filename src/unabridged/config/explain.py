@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr
 
 from unabridged.config.build import build_embedder, chunking_of
+from unabridged.config.model import ChunkingSettings
+from unabridged.config.problems import is_secret
 from unabridged.embedding.plan import Chunking
 from unabridged.providers.models import known_model
+from unabridged.types import Limit
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from unabridged.config.jsonc import Path
     from unabridged.config.load import Config
     from unabridged.embedding.embedder import Embedder
+    from unabridged.embedding.plan import Cutting
 
 __all__ = ["Explanation", "Figure", "explain", "masked"]
 
 _MASK = "********"
+_IN_QUERY = re.compile(r"(?<=[?&])([^=&]*(?:key|token|sig|secret|code)[^=&]*)=[^&]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One number or word in force, and where it came from."""
+    """One number or word in force, and where it came from; ``unit`` is what a size is in."""
 
     name: str
     value: object
     origin: str
+    unit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,92 +55,102 @@ def masked(config: Config) -> dict[str, Any]:
     >>> masked(load_config({"embedding": {"apiKey": "sk-1234"}}))["embedding"]["apiKey"]
     '********'
     """
-    written: dict[str, Any] = config.settings.model_dump(by_alias=True, exclude_none=True, exclude_unset=False)
-    made = _without_secrets(written)
-    assert isinstance(made, dict)  # noqa: S101
-    return made
+    written: dict[str, Any] = config.settings.model_dump(by_alias=True, exclude_none=True)
+    return {key: _without_secrets(value, (key,)) for key, value in written.items()}
 
 
 def explain(config: Config) -> Explanation:
-    """Build the embedder and say what it works with."""
+    """Build the embedder, which sends nothing, and say what it works with."""
     with build_embedder(config) as embedder:
         return Explanation(masked(config), tuple(_figures(config, embedder)), config.notes)
 
 
-def _figures(config: Config, embedder: Embedder) -> list[Figure]:
-    settings, provider = config.embedding, embedder.provider
-    figures = [
-        Figure("provider", provider.name, "file" if settings.provider else "found from the model"),
-        Figure("host", provider.host, "file" if settings.base_url else "the provider's own"),
-        Figure("model", provider.model, "file" if settings.model else "embedded default"),
-        *_limits(config, embedder),
-        *_sizes(config, embedder),
-    ]
+def _figures(config: Config, embedder: Embedder) -> Iterator[Figure]:
+    provider, settings = embedder.provider, config.embedding
+    found = "embedded default" if settings.model is None and settings.base_url is None else "found from the model"
+    yield Figure("provider", provider.name, _origin(config, "provider") or found)
+    yield Figure("host", provider.host, _origin(config, "baseURL") or "the provider's own")
+    yield Figure("model", provider.model, _origin(config, "model") or "the provider's own")
+    yield from _limits(config, embedder)
+    yield from _sizes(config, embedder.cutting)
     known = known_model(provider.model, provider=provider.name)
-    if settings.dimensions is not None:
-        figures.append(Figure("dimensions", settings.dimensions, "file"))
-    else:
-        width = embedder.dimensions or (None if known is None else known.dimensions)
-        figures.append(Figure("dimensions", width, "the model's own" if width else "seen with the first vector"))
-    figures.append(Figure("pooling", settings.pooling or "weighted", "file" if settings.pooling else "default"))
-    folder = None if embedder.cache is None else str(embedder.cache.folder)
-    figures.append(Figure("cache", folder or "off", "file" if "cache" in settings.model_fields_set else "default"))
-    return figures
+    width = embedder.dimensions or (None if known is None else known.dimensions)
+    theirs = "the model's own" if width else "seen with the first vector"
+    yield Figure("dimensions", width, _origin(config, "dimensions") or theirs)
+    compat = _compat(config) and settings.pooling is None
+    pooling = settings.pooling or ("mean" if compat else "weighted")
+    yield Figure("pooling", pooling, _origin(config, "pooling") or ("compat" if compat else "default"))
+    folder = "off" if embedder.cache is None else str(embedder.cache.folder)
+    yield Figure("cache", folder, _origin(config, "cache") or "default")
 
 
-def _limits(config: Config, embedder: Embedder) -> list[Figure]:
-    settings = config.embedding
-    given = {} if settings.limit is None else settings.limit.model_dump(exclude_none=True)
-    if settings.max_input_chars is not None:
-        given["input_chars"] = settings.max_input_chars
-    own = embedder.provider.limit
-    learned = embedder.declared_limit
-    figures = []
-    for name in (f.name for f in fields(own)):
+def _limits(config: Config, embedder: Embedder) -> Iterator[Figure]:
+    own, declared = embedder.provider.limit, embedder.declared_limit
+    for name in (f.name for f in fields(Limit)):
         value = getattr(embedder.limit, name)
-        if value is None:
-            continue
-        if getattr(learned, name) != value:
-            origin = "learned from a refusal"
-        elif name in given:
-            origin = "file"
-        elif getattr(own, name) == value:
-            origin = "the model's own" if embedder.provider.host == "process" else "model table"
-        else:
-            origin = "default for unknown models"
-        figures.append(Figure(f"limit {name.replace('_', ' ')}", value, origin))
-    return figures
+        if value is not None:
+            learned = getattr(declared, name) != value
+            origin = "learned from a refusal" if learned else _limit_origin(config, name, own, embedder)
+            yield Figure(f"limit {name.replace('_', ' ')}", value, origin)
 
 
-def _sizes(config: Config, embedder: Embedder) -> list[Figure]:
+def _limit_origin(config: Config, name: str, own: Limit, embedder: Embedder) -> str:
+    head, _, tail = name.partition("_")
+    given = _origin(config, "limit", head + tail.capitalize())
+    if given is None and name == "input_chars":
+        given = _origin(config, "maxInputChars")
+    if given is not None:
+        return given
+    if getattr(own, name) == getattr(embedder.limit, name):
+        provider = embedder.provider
+        if provider.host == "process":
+            return "the model's own"
+        known = known_model(provider.model, provider=provider.name) is not None
+        return "model table" if known else "default for an unknown model"
+    return "memory-lancedb-pro" if _compat(config) else "default for an unknown model"
+
+
+def _sizes(config: Config, plan: Cutting | None) -> Iterator[Figure]:
     chunking = chunking_of(config.embedding, config.block.plugin)
-    plan = embedder.cutting
     if chunking is False:
-        return [Figure("chunking", "off", "file")]
-    chunking = chunking if isinstance(chunking, Chunking) else Chunking()
+        yield Figure("chunking", "off", _chunking_origin(config) or "given")
+        return
     if plan is None:
-        return [Figure("chunking", "never needed", "the model takes texts of any length")]
-    rows = (
-        ("chunk", plan.max_size, chunking.max_tokens, "70 % of the limit"),
-        ("overlap", plan.overlap, chunking.overlap_tokens, "5 % of the limit"),
-        ("minimum", plan.minimum, chunking.min_tokens, "10 % of the limit"),
-    )
-    figures = [
-        Figure(
-            name,
-            f"{value} {plan.unit}",
-            "file" if given is not None else (why if chunking.max_tokens is None else "scaled with the chunk"),
-        )
-        for name, value, given, why in rows
-    ]
+        yield Figure("chunking", "never needed", "the model takes texts of any length")
+        return
+    given = chunking if isinstance(chunking, Chunking) else Chunking()
+    for name, size, wanted, key, percent in (
+        ("chunk", plan.max_size, given.max_tokens, "maxChunkSize", 70),
+        ("overlap", plan.overlap, given.overlap_tokens, "overlapSize", 5),
+        ("minimum", plan.minimum, given.min_tokens, "minChunkSize", 10),
+    ):
+        derived = f"{percent} % of the limit" if given.max_tokens is None else "scaled with the chunk"
+        origin = derived if wanted is None else _chunking_origin(config, key) or "given"
+        if wanted is not None and wanted != size:
+            origin = f"the limit, under {wanted:,} ({origin})"
+        yield Figure(name, size, origin, plan.unit)
     if plan.max_lines is not None:
-        figures.append(Figure("lines a chunk", plan.max_lines, "file" if chunking.max_lines else "compat"))
-    return figures
+        yield Figure("lines a chunk", plan.max_lines, _chunking_origin(config, "maxLinesPerChunk") or "compat")
 
 
-def _without_secrets(value: Any) -> Any:
-    if isinstance(value, SecretStr):
-        return _MASK
+def _origin(config: Config, *keys: str) -> str | None:
+    return config.block.origin(("embedding", *keys))
+
+
+def _chunking_origin(config: Config, *keys: str) -> str | None:
+    return _origin(config, "autoChunk", *keys) or _origin(config, "chunking", *keys)
+
+
+def _compat(config: Config) -> bool:
+    parts = (config.embedding.chunking, config.embedding.auto_chunk)
+    return any(isinstance(part, ChunkingSettings) and part.compat for part in parts)
+
+
+def _without_secrets(value: Any, path: Path) -> Any:
     if isinstance(value, dict):
-        return {key: _without_secrets(item) for key, item in value.items()}
-    return [_without_secrets(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: _without_secrets(item, (*path, key)) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_secrets(item, (*path, at)) for at, item in enumerate(value)]
+    if isinstance(value, SecretStr) or is_secret(path):
+        return _MASK
+    return _IN_QUERY.sub(rf"\1={_MASK}", value) if path[-1] == "baseURL" else value

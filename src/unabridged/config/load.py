@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
-from unabridged.config.model import ChunkingSettings, Settings
+from unabridged.config.model import ChunkingSettings, ProviderSettings, Settings
 from unabridged.config.predecessor import translated
 from unabridged.config.problems import all_in_one, problems_of
 from unabridged.config.sources import PREDECESSOR, Block, read
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from unabridged.embedding.embedder import Embedder
 
 __all__ = ["Config", "load_config"]
+
+_OF_THE_MODEL = ("fallbacks", "limit", "max_input_chars", "tokenizer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,34 @@ class Config:
         from unabridged.config.build import build_embedder
 
         return build_embedder(self, **overrides)
+
+    def with_model(
+        self,
+        *,
+        model: str | None = None,
+        base_url: str | None = None,
+        dimensions: int | None = None,
+        timeout: float | None = None,
+    ) -> Config:
+        """The same with another model, address, width or time for a request, as a command line says it.
+
+        Another ``model`` brings nothing along of the old one: no key, address, limit, tokenizer or
+        fallback; how to cut, pool and keep stays.
+
+        >>> config = load_config({"embedding": {"model": "openai/x", "apiKey": "k", "pooling": "max"}})
+        >>> other = config.with_model(model="hashing").embedding
+        >>> other.model, other.api_key, other.pooling
+        ('hashing', None, 'max')
+        """
+        given = {"model": model, "baseURL": base_url, "dimensions": dimensions, "timeout": timeout}
+        written = {key: value for key, value in given.items() if value is not None}
+        changed = load_config({"embedding": written}).embedding
+        names = changed.model_fields_set
+        if model is not None:
+            names = names | set(ProviderSettings.model_fields) | set(_OF_THE_MODEL)
+        update = {name: getattr(changed, name) for name in names}
+        embedding = self.embedding.model_copy(update=update)
+        return replace(self, settings=self.settings.model_copy(update={"embedding": embedding}))
 
     def explain(self) -> Explanation:
         """The effective configuration, masked, and the numbers in force (SPEC P6)."""

@@ -147,7 +147,7 @@ class ProviderSettings(Section):
         default=None, description="A key, or a list of keys to rotate; ${VAR} reads the environment."
     )
     base_url: Url | None = Field(
-        default=None, alias="baseURL", description="Where the endpoint is: http(s)://host[:port][/path]."
+        default=None, alias="baseURL", repr=False, description="Where the endpoint is: http(s)://host[:port][/path]."
     )
     dimensions: Count | None = Field(default=None, description="Width to ask for, where the model offers a choice.")
     task_query: Text | None = Field(default=None, description="Task name or instruction for queries.")
@@ -158,7 +158,9 @@ class ProviderSettings(Section):
         default=None, description="Seconds that one request may take."
     )
     options: dict[str, Any] | None = Field(
-        default=None, description="Further options of the provider, such as apiVersion, numCtx, region, query."
+        default=None,
+        repr=False,
+        description="Further options of the provider, such as apiVersion, numCtx, region, query.",
     )
 
 

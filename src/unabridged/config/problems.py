@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from unabridged.config.jsonc import spell
@@ -22,6 +23,7 @@ __all__ = ["all_in_one", "is_secret", "problems_of"]
 
 # Values that no message and no listing shows.
 _SECRET_KEYS = frozenset({"apiKey", "rerankApiKey", "headers"})
+_TELLING = re.compile(r"key|token|secret|password|credential|authorization|headers", re.IGNORECASE)
 # May hold a password where one does not belong.
 _UNQUOTED_KEYS = _SECRET_KEYS | {"baseURL"}
 _EXPECTED = {
@@ -46,10 +48,15 @@ _EXPECTED = {
 def is_secret(path: Path) -> bool:
     """Whether the value at ``path`` may never be shown.
 
-    >>> is_secret(("embedding", "apiKey", 0)), is_secret(("embedding", "model"))
-    (True, False)
+    >>> is_secret(("embedding", "apiKey", 0)), is_secret(("embedding", "options", "adToken"))
+    (True, True)
+    >>> is_secret(("embedding", "model"))
+    False
     """
-    return any(step in _SECRET_KEYS for step in path)
+    names = [step for step in path if isinstance(step, str)]
+    if "options" in names:  # a provider's own, which we know by their names only
+        return any(_TELLING.search(name) for name in names)
+    return any(name in _SECRET_KEYS for name in names)
 
 
 def problems_of(invalid: ValidationError, written: Mapping[str, Any]) -> list[tuple[Path, str]]:

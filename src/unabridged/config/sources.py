@@ -51,6 +51,15 @@ class Block:
     plugin: str
     shape: Literal["settings", "host", "manifest"]
 
+    def origin(self, path: Path) -> str | None:
+        """Where a key of ours is set, or ``None`` if it is not."""
+        value: Any = self.settings
+        for step in path:
+            if not isinstance(value, Mapping) or step not in value:
+                return None
+            value = value[step]
+        return self.document.place((*self.prefix, *path)) or "given"
+
     def error(self, path: Path, problem: str) -> ConfigError:
         """An error at a key of ours, with its place in the file."""
         place = self.document.place((*self.prefix, *path))
