@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from unabridged.text.scan import Scan, bits_at
+from unabridged.text.scan import Scan, bits_at, later, spread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,15 +45,26 @@ def paragraphs(text: str, scan: Scan | None = None) -> Offsets:
     [5, 13, 18]
     """
     scan = scan or Scan.of(text)
-    feeds = bits_at(scan.feeds)
-    second = feeds[1:][_blank_between(text, scan, feeds)]
-    if not len(second):
-        return np.array([scan.size], np.int64)
-    found = np.minimum(_next_clear(scan.spaces, second), scan.size)
-    keep = np.ones(len(found), np.bool_)
-    np.not_equal(found[1:], found[:-1], out=keep[1:])
-    found = found[keep]
-    return found if found[-1] == scan.size else np.append(found, scan.size)
+    if _is_dense(scan.feeds):
+        found = _ends_by_bits(scan)
+    else:
+        feeds = bits_at(scan.feeds)
+        found = _next_clear(scan.spaces, feeds[1:][_blank_between(text, scan, feeds)])
+        found = found[np.flatnonzero(np.diff(found, prepend=-1))]
+    return found if len(found) and found[-1] == scan.size else np.append(found, scan.size)
+
+
+def _is_dense(feeds: Bits) -> bool:
+    """More than a line feed in every 8 characters: too many to look at one by one."""
+    return int(np.bitwise_count(feeds).sum()) > 8 * len(feeds)
+
+
+def _ends_by_bits(scan: Scan) -> Offsets:
+    """The same, by shifts alone: the ends of the white space in which a line feed follows another."""
+    second = spread(later(scan.feeds, 1) & scan.spaces, scan.spaces, 1) & scan.feeds
+    following = scan.spaces >> np.uint64(1)
+    following[:-1] |= scan.spaces[1:] << np.uint64(63)
+    return bits_at(spread(second, scan.spaces, 1) & ~following) + 1
 
 
 def _blank_between(text: str, scan: Scan, feeds: Offsets) -> NDArray[np.bool_]:
@@ -162,38 +173,60 @@ def _is_end(text: str, stop: int, end: int) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
 class Sentences:
-    """Ends of sentences, looked for only where asked."""
+    """Ends of sentences, looked for only where asked; a stretch that has none is looked at once."""
 
-    text: str
+    __slots__ = ("_barren", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._barren = (0, 0)
 
     def last(self, low: int, high: int) -> int | None:
         """The largest in ``(low, high]``: windows backwards, each twice the one before."""
-        text = self.text
-        width, top, limit = 256, high, min(len(text), high + _BEHIND)
+        start, stop = self._barren
+        top = start if start < high <= stop else high
+        width = 256
         while top > low:
             bottom = max(low, top - width)
-            for found in reversed([*_STOP.finditer(text, max(0, bottom - _BEHIND), limit)]):
-                place, after = found.span()
-                if bottom < after <= top and (text[place] != "." or _is_end(text, place, after)):
-                    return after
-            top, width, limit = bottom, width * 2, min(len(text), bottom + _BEHIND)
+            if (found := self._last(bottom, top)) is not None:
+                return found
+            top, width = bottom, width * 2
+        self._remember(low, high)
+        return None
+
+    def _last(self, low: int, high: int) -> int | None:
+        text = self.text
+        found = [*_STOP.finditer(text, max(0, low - _BEHIND), min(len(text), high + _BEHIND))]
+        for one in reversed(found):
+            place, after = one.span()
+            if low < after <= high and (text[place] != "." or _is_end(text, place, after)):
+                return after
         return None
 
     def first(self, low: int, high: int) -> int | None:
         """The smallest in ``(low, high]``."""
         text = self.text
+        start, stop = self._barren
+        bottom = stop if start <= low < stop else low
         limit = min(len(text), high + _BEHIND)
-        found = _STOP.search(text, max(0, low - _BEHIND), limit)
+        found = _STOP.search(text, max(0, bottom - _BEHIND), limit) if bottom < high else None
         while found:
             place, after = found.span()
             if after > high:
-                return None
-            if after > low and (text[place] != "." or _is_end(text, place, after)):
+                break
+            if after > bottom and (text[place] != "." or _is_end(text, place, after)):
                 return after
             found = _STOP.search(text, after, limit)
+        self._remember(low, high)
         return None
+
+    def _remember(self, low: int, high: int) -> None:
+        """No sentence ends in ``(low, high]``."""
+        start, stop = self._barren
+        if low <= stop and start <= high:
+            low, high = min(low, start), max(high, stop)
+        self._barren = (low, high)
 
 
 @dataclass(frozen=True, slots=True)

@@ -265,7 +265,7 @@ class _Packer:
             if (found := level.first(low - 1, top)) is not None:
                 return found
             top = min(top, middle)
-        return whole if whole < new else forced_start(self.text, low, new)
+        return whole if whole < new else forced_start(self.text, low, before, new)
 
     def _overlap_low(self, new: int, unit: int) -> int:
         """The first place from which the tail is within the overlap, and leaves room for what follows."""

@@ -9,11 +9,15 @@ import regex
 __all__ = ["forced_cut", "forced_start", "grapheme_cut"]
 
 # Between two of these there is a boundary whatever stands around them: nothing up to U+02FF
-# combines (CR LF apart), nor do kana and Han characters (the three pictographs apart).
-_PLAIN = re.compile("[\x00-\x0c\x0e-\u02ff\u3041-\u3096\u30a1-\u30fa\u3400-\u9fff]")
+# combines (CR LF apart), nor do kana and Han characters (the pictographs among them apart).
+_PLAIN = re.compile("[\x00-\x0c\x0e-\u02ff\u3041-\u3096\u30a1-\u30fa\u3400-\u9fff]{2}")
+_FLAGS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
+# What never opens a grapheme, or may belong to what stands before it: marks and format characters
+# (joiners, selectors, tags), skin tones, the vowels and finals of Hangul, halves of flags.
+_LOOSE = r"\p{M}\p{Cf}\p{RI}\p{EMod}\u1100-\u11ff\ua960-\ua97c\ud7b0-\ud7fb\uac00-\ud7a3\r\n"
+# The last place before which there is a boundary for certain: nothing loose on either side.
+_ANCHOR = regex.compile(rf"(?r)(?<=[^{_LOOSE}])[^{_LOOSE}]", regex.VERSION1)
 _CLUSTER = regex.compile(r"\X")
-# How far an anchor is looked for before the whole chunk is looked at.
-_NEAR = 64
 
 
 def grapheme_cut(text: str, at: int, floor: int) -> int:
@@ -24,30 +28,26 @@ def grapheme_cut(text: str, at: int, floor: int) -> int:
     >>> grapheme_cut("ae\\u0301", 2, 0)
     1
     """
-    if at >= len(text) or (_PLAIN.match(text, at) and _PLAIN.match(text, at - 1)):
+    if at >= len(text) or at <= floor or _PLAIN.match(text, at - 1):
         return at
-    start = _anchor(text, at, floor)
-    last = start
-    for cluster in _CLUSTER.finditer(text, start):
+    if text[at] in _FLAGS and text[at - 1] in _FLAGS:
+        run = text[floor:at]
+        halves = len(run) - len(run.rstrip(_FLAGS))
+        return grapheme_cut(text, at - 1, floor) if halves % 2 else at
+    # The search runs backwards; the look-behind must not look past the floor.
+    found = _ANCHOR.search(text, floor, at + 1)
+    last = found.start() if found and found.start() > floor else floor
+    for cluster in _CLUSTER.finditer(text, last, at + 1):
         if cluster.end() > at:
-            return last
+            break
         last = cluster.end()
-        if last == at:
-            return at
     return last
 
 
-def _anchor(text: str, at: int, floor: int) -> int:
-    """A boundary before ``at`` from which clusters can be counted."""
-    low = max(floor, at - _NEAR)
-    for place in range(at - 1, low, -1):
-        if _PLAIN.match(text, place) and _PLAIN.match(text, place - 1):
-            return place
-    return floor
-
-
+# A number is digits with points, commas, colons, underscores inside.
 _FIGURES = "0123456789.,_:"
-_LINK = re.compile(r"[a-z][a-z0-9+.-]{1,15}://[!-~]*|www\.[!-~]*")
+_LINK = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,15}://[!-~]*|www\.[!-~]*")
+# What no browser takes; a longer link is cut like anything else.
 _LONGEST_LINK = 2048
 
 
@@ -60,31 +60,42 @@ def forced_cut(text: str, at: int, floor: int) -> int:
     3
     """
     cut = at
-    if cut < len(text):
-        cut = _before_atom(text, at, floor)
+    if at < len(text) and (atom := _atom(text, at, floor)) is not None and atom[0] > floor:
+        cut = atom[0]
     cut = grapheme_cut(text, cut, floor)
     return cut if cut > floor else at
 
 
-def forced_start(text: str, at: int, ceiling: int) -> int:
-    """The first place in ``[at, ceiling)`` that is inside no grapheme, number or URL; else ``ceiling``."""
+def forced_start(text: str, at: int, floor: int, ceiling: int) -> int:
+    """The first place in ``[at, ceiling)`` that is inside no grapheme, number or URL; else ``ceiling``.
+
+    ``floor`` is a grapheme boundary before ``at``.
+
+    >>> forced_start("pi=3.14159 x", 5, 0, 12)
+    10
+    """
     place = at
-    while 0 < place < ceiling:
-        if grapheme_cut(text, place, max(0, place - _NEAR)) == place and _before_atom(text, place, 0) == place:
-            return place
-        place += 1
+    if (atom := _atom(text, place, floor)) is not None:
+        place = atom[1]
+    if place < ceiling and (before := grapheme_cut(text, place, floor)) < place:
+        if text[place] in _FLAGS:
+            return min(place + 1, ceiling)
+        cluster = _CLUSTER.match(text, before, ceiling)
+        place = cluster.end() if cluster else ceiling
     return min(place, ceiling)
 
 
-def _before_atom(text: str, at: int, floor: int) -> int:
-    """Where the number or URL that contains ``at`` starts, if that is after ``floor``."""
+def _atom(text: str, at: int, floor: int) -> tuple[int, int] | None:
+    """The number or URL that has ``at`` inside, if there is one; it starts at ``floor`` at the earliest."""
     low = max(floor, at - _LONGEST_LINK)
-    if (sign := text.rfind("://", low, at + 2)) >= 0 or (sign := text.rfind("www.", low, at + 3)) >= 0:
+    sign = max(text.rfind("://", low, at + 2), text.rfind("www.", low, at + 3))
+    if sign >= 0:
         for link in _LINK.finditer(text, max(low, sign - 16), at + _LONGEST_LINK):
-            if link.start() < at < link.end() and link.start() > floor:
-                return link.start()
-    if text[at - 1] in _FIGURES and text[at] in _FIGURES and (text[at].isdigit() or text[at - 1].isdigit()):
+            if link.start() < at < link.end():
+                return link.span()
+    before, after = text[at - 1], text[at]
+    if before in _FIGURES and after in _FIGURES and (before.isdigit() or after.isdigit()):
         start = low + len(text[low:at].rstrip(_FIGURES))
-        if start > floor:
-            return start
-    return at
+        rest = text[at : at + _LONGEST_LINK]
+        return start, at + len(rest) - len(rest.lstrip(_FIGURES))
+    return None
