@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unabridged.errors import NotFound
-from unabridged.memory.commits import Source, View
 from unabridged.memory.gather import identity, sliced
 from unabridged.memory.paging import Page, metadata_where, optional, page, span_where
 from unabridged.memory.records import Artifact
 from unabridged.memory.where import among, batched, both, equals, is_null, not_null
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from unabridged.memory.commits import Source, View
 
 __all__ = ["Artifacts", "Counts", "vectors_of"]
 
@@ -69,6 +72,33 @@ class Artifacts:
 
         return self._source.ask(ask)
 
+    def children(self, artifact: Artifact | str, *, role: str | None = None) -> list[Artifact]:
+        """What hangs from an artifact directly: chunks in their order, then what was derived from it."""
+        where = both(equals("parent_id", identity(artifact)), *optional(role=role))
+        found: Iterable[Artifact] = self._source.ask(lambda view: view.records("artifacts", where))
+        return sorted(found, key=lambda a: (not a.is_chunk, a.chunk_index or 0, a.created_at, a.id))
+
+    def chunks(self, document: Artifact | str) -> list[Artifact]:
+        """The chunks of a document, in their order."""
+        return self.children(document, role="chunk")
+
+    def counts(self, *, session_id: str | None = None) -> Counts:
+        """How many there are of each role."""
+        names = ("document", "chunk", "summary", "web_search", "observation")
+        of = optional(session_id=session_id)
+        return self._source.ask(
+            lambda view: Counts(*(view["artifacts"].count(both(equals("role", name), *of)) for name in names))
+        )
+
+    def slice(self, artifact: Artifact | str, start: int, end: int) -> str:
+        """The bytes ``start:end`` of an artifact's UTF-8 text, as text."""
+        record = artifact if isinstance(artifact, Artifact) else self.get(artifact)
+        return sliced(record.text, start, end)
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Any]:
+        """The stored vectors of some artifacts, float32, by id."""
+        return vectors_of(self._source, "artifacts", ids)
+
     def list(
         self,
         *,
@@ -112,30 +142,3 @@ class Artifacts:
         return self._source.ask(
             lambda view: page(view, "artifacts", where, limit=limit, cursor=cursor, newest_first=newest_first)
         )
-
-    def children(self, artifact: Artifact | str, *, role: str | None = None) -> list[Artifact]:
-        """What hangs from an artifact directly: chunks in their order, then what was derived from it."""
-        where = both(equals("parent_id", identity(artifact)), *optional(role=role))
-        found: Iterable[Artifact] = self._source.ask(lambda view: view.records("artifacts", where))
-        return sorted(found, key=lambda a: (not a.is_chunk, a.chunk_index or 0, a.created_at, a.id))
-
-    def chunks(self, document: Artifact | str) -> list[Artifact]:
-        """The chunks of a document, in their order."""
-        return self.children(document, role="chunk")
-
-    def counts(self, *, session_id: str | None = None) -> Counts:
-        """How many there are of each role."""
-        names = ("document", "chunk", "summary", "web_search", "observation")
-        of = optional(session_id=session_id)
-        return self._source.ask(
-            lambda view: Counts(*(view["artifacts"].count(both(equals("role", name), *of)) for name in names))
-        )
-
-    def slice(self, artifact: Artifact | str, start: int, end: int) -> str:
-        """The bytes ``start:end`` of an artifact's UTF-8 text, as text."""
-        record = artifact if isinstance(artifact, Artifact) else self.get(artifact)
-        return sliced(record.text, start, end)
-
-    def vectors(self, ids: Sequence[str]) -> dict[str, Any]:
-        """The stored vectors of some artifacts, float32, by id."""
-        return vectors_of(self._source, "artifacts", ids)

@@ -8,15 +8,13 @@ without a row are the debris of a killed process and are swept under the catalog
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
 import re
 import shutil
 import threading
 import time
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -37,6 +35,10 @@ from unabridged.memory.lock import (
 from unabridged.memory.schema import INDEXES, OUTSIDE, SCHEMA_VERSION, TABLES, arrow_schema
 from unabridged.memory.values import checked_name, new_id, now
 from unabridged.memory.where import equals
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Callable, Mapping
 
 __all__ = ["Catalog", "DatasetInfo", "local_path"]
 
@@ -95,10 +97,6 @@ class Catalog:
     def find(self, name: str) -> DatasetInfo | None:
         """The dataset of that name, if there is one."""
         return next(iter(self._rows(equals("name", checked_name(name, "dataset")))), None)
-
-    def list(self) -> list[DatasetInfo]:
-        """All datasets, by name."""
-        return sorted(self._rows(), key=lambda info: info.name)
 
     def _rows(self, where: str | None = None) -> list[DatasetInfo]:
         if CATALOG not in self.lake.names():
@@ -191,8 +189,8 @@ class Catalog:
 
     def place(self, info: DatasetInfo) -> Place:
         """A dataset's tables, its locks, and the readers that are registered."""
-        locks = (self._guard(info, name) for name in ("writer", "upkeep", "build"))
-        return Place(self.lake, info.id, info.name, *locks, readers=self._readers(info))
+        writer, upkeep, build = (self._guard(info, name) for name in ("writer", "upkeep", "build"))
+        return Place(self.lake, info.id, info.name, writer, upkeep, build, self._readers(info))
 
     def _guard(self, info: DatasetInfo, name: str) -> Lock:
         if self.leases:
@@ -210,6 +208,10 @@ class Catalog:
     def files(self, info: DatasetInfo) -> Path | None:
         """The folder of a local dataset's files."""
         return self.folder / info.id / "files" if self.folder else None
+
+    def list(self) -> list[DatasetInfo]:
+        """All datasets, by name."""
+        return sorted(self._rows(), key=lambda info: info.name)
 
 
 class _HereReaders:

@@ -15,9 +15,8 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -27,6 +26,9 @@ from unabridged.memory.lock import Lock, Readers, held
 from unabridged.memory.schema import VECTOR_TABLES, columns_of, from_table, to_table, vector_column
 from unabridged.memory.values import new_id
 from unabridged.memory.where import equals, literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 __all__ = ["HEAD_SCHEMA", "Draft", "Head", "Place", "Source", "Store", "View", "Writing", "head_row"]
 

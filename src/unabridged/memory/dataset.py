@@ -3,10 +3,11 @@
 Nothing else in the project imports ``lancedb`` or ``lance``. What is above it knows tables by name and
 rows as Arrow; how a commit spans tables is :mod:`unabridged.memory.commits`.
 
-Measured facts behind the choices (lancedb 0.40, Lance 13): an append is 2 ms, a partial merge 4 ms, a
-compare-and-set on one row 2 ms, opening a table at a version 0.5 ms. Moving rows under a full-text index
-with positions can abort the process (an allocation of 40 GB in the index's remapping), so compaction
-never touches fragments that such an index covers.
+Where Lance's own calls reach (folders and object stores) they read and keep up; LanceDB writes, and does
+all of it for ``memory://`` and ``db://``. Measured (lancedb 0.40, Lance 13): an append is 2 ms, a partial
+merge 4 ms, a compare-and-set on one row 2 ms; a look-up 0.4 ms through Lance and 1.1 through LanceDB.
+Moving rows under a full-text index with positions can abort the process (the index's remapping allocates
+40 GB), so nothing above moves fragments that such an index covers.
 """
 
 from __future__ import annotations
@@ -14,20 +15,30 @@ from __future__ import annotations
 import datetime as dt
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from unabridged.errors import Conflict, MissingExtra, StoreError
-from unabridged.memory.schema import Index
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from unabridged.memory.schema import Index
 
 __all__ = ["APPEND_ROWS", "Fragment", "Gone", "Handle", "Lake"]
 
 APPEND_ROWS = 65_536  # rows a fragment: 100 MB at 384 wide, which a compaction rewrites in under a second
-_TOKENS = {"base_tokenizer": "icu/split", "stem": False, "remove_stop_words": False, "with_position": True}
+_WIDE = 6  # columns from which the rows are found first: a tail of 12 fragments was read in 1.7 ms, not 4.7
+_TOKENS: dict[str, Any] = {
+    "base_tokenizer": "icu/split",
+    "stem": False,
+    "remove_stop_words": False,
+    "with_position": True,
+}
 
 
 class Gone(StoreError):
@@ -72,55 +83,88 @@ class Lake:
     def __init__(self, uri: str, *, storage_options: Mapping[str, str] | None = None) -> None:
         os.environ.setdefault("LANCE_LOG", "error")  # it warns of every empty index partition, on stderr
         try:
+            import lance
             import lancedb
-        except ImportError:  # pragma: no cover - a core dependency
-            raise MissingExtra("lancedb", "memory") from None
+        except ImportError as error:  # pragma: no cover - both come with the extra
+            raise MissingExtra("lancedb" if error.name == "lancedb" else "pylance", "memory") from None
         self.uri = uri
+        self.fine = not uri.startswith(("memory://", "db://"))  # whether Lance's own calls reach it
+        self._options = dict(storage_options or {}) or None
+        self._lance = lance
+        self._session: Any = None
         with _told("opening the store"):
-            self._db = lancedb.connect(uri, storage_options=dict(storage_options or {}) or None)
-        self.fine = not uri.startswith(("memory://", "db://"))  # whether Lance's finer calls reach it
+            self.db = lancedb.connect(uri, storage_options=self._options)
 
     def names(self) -> list[str]:
         """The names of all tables."""
         found, token = [], None
         while True:
-            page = self._db.list_tables(page_token=token, limit=1000)
+            page = self.db.list_tables(page_token=token, limit=1000)
             found += page.tables
             token = page.page_token
             if not token:
                 return found
 
+    @_told("creating a table")
     def create(self, name: str, schema: pa.Schema) -> Handle:
         """A new, empty table."""
-        with _told("creating a table"):
-            return Handle(self, self._db.create_table(name, schema=schema))
+        self.db.create_table(name, schema=schema)
+        return Handle(self, name, None, fenced=True)
 
     def open(self, name: str, version: int | None = None, *, fenced: bool = True) -> Handle:
         """A table at its newest version, or pinned to one; ``fenced`` handles refuse a second writer."""
-        with _told("opening a table"):
-            handle = Handle(self, self._db.open_table(name), fenced=fenced)
-            if version is not None:
-                handle.pin(version)
-            return handle
+        return Handle(self, name, version, fenced=fenced)
 
+    @_told("dropping a table")
     def drop(self, name: str) -> None:
         """Remove a table with every version and file of it."""
-        with _told("dropping a table"):
-            self._db.drop_table(name, ignore_missing=True)
+        self.db.drop_table(name, ignore_missing=True)  # type: ignore[call-arg]
+
+    @_told("opening a table")
+    def dataset(self, name: str, version: int | None) -> Any:
+        """A table at one version, as Lance sees it; all share one cache."""
+        uri = f"{self.uri.rstrip('/')}/{name}.lance"
+        found = self._lance.dataset(uri, version=version, storage_options=self._options, session=self._session)
+        self._session = self._session or found.session()
+        return found
 
 
 class Handle:
     """One table, seen at one version; a writer's handle moves with what it writes.
 
-    Every write must move the table by exactly one version: anything else means that somebody wrote
-    between, and is refused as a :class:`~unabridged.errors.Conflict` (fencing, DESIGN §5).
+    Every fenced write must move the table by exactly one version: anything else means that somebody
+    wrote between, and is refused as a :class:`~unabridged.errors.Conflict` (fencing, DESIGN §5).
     """
 
-    def __init__(self, lake: Lake, table: Any, *, fenced: bool = True) -> None:
+    def __init__(self, lake: Lake, name: str, version: int | None, *, fenced: bool) -> None:
         self._lake = lake
-        self._table = table
+        self._name = name
         self._fenced = fenced
-        self._at: int = table.version
+        self._table: Any = None
+        self._seen: Any = None
+        self._mutex = threading.Lock()
+        if lake.fine:
+            self._seen = lake.dataset(name, version)
+            self._at = int(self._seen.version)
+        else:
+            self._at = version or -1
+            self._at = int(self._writer().version)
+
+    def _writer(self) -> Any:
+        """The table as LanceDB sees it, at this version."""
+        with self._mutex, _told("opening a table"):
+            if self._table is None:
+                self._table = self._lake.db.open_table(self._name)
+                if self._at not in {-1, self._table.version}:
+                    self._table.checkout(self._at)
+            return self._table
+
+    def _reader(self) -> Any:
+        """The table as Lance sees it, at this version."""
+        seen = self._seen
+        if seen is None or seen.version != self._at:
+            seen = self._seen = self._lake.dataset(self._name, self._at)
+        return seen
 
     @property
     def version(self) -> int:
@@ -130,10 +174,11 @@ class Handle:
     @property
     def schema(self) -> pa.Schema:
         """The columns of the table."""
-        return self._table.schema
+        return self._reader().schema if self._lake.fine else self._writer().schema
 
     # -- reading ----------------------------------------------------------------------------------
 
+    @_told("reading")
     def read(
         self,
         where: str | None = None,
@@ -143,49 +188,52 @@ class Handle:
         limit: int | None = None,
     ) -> pa.Table:
         """Rows that pass ``where``; ``order`` is (column, ascending) pairs."""
-        with _told("reading"):
-            return self._scan(where, columns, order, limit).to_arrow()
+        names = None if columns is None else list(columns)
+        if not self._lake.fine:
+            return self._query(where, names, order, limit).to_arrow()
+        seen = self._reader()
+        if where is not None and names is not None and len(names) > _WIDE and not order and limit is None:
+            rows = seen.to_table(columns=[], filter=where, with_row_id=True)["_rowid"].to_pylist()
+            if not rows:
+                return pa.schema([seen.schema.field(name) for name in names]).empty_table()
+            if len(rows) <= APPEND_ROWS:
+                where = f"_rowid IN ({', '.join(map(str, rows))})"
+        return seen.to_table(columns=names, filter=where, limit=limit, order_by=_ordering(order))
 
     def batches(
         self, where: str | None = None, columns: Sequence[str] | None = None, *, rows: int = 8192
     ) -> Iterator[pa.RecordBatch]:
         """The same, in batches, for tables that do not fit in memory."""
+        names = None if columns is None else list(columns)
         with _told("reading"):
-            yield from self._scan(where, columns, (), None).to_batches(rows)
+            if self._lake.fine:
+                yield from self._reader().to_batches(columns=names, filter=where, batch_size=rows)
+            else:
+                yield from self._query(where, names, (), None).to_batches(rows)
 
-    def row_ids(self, columns: Sequence[str]) -> pa.Table:
-        """Some columns of every row, with ``_rowid``."""
-        with _told("reading"):
-            return self._table.search().select(list(columns)).with_row_id(True).to_arrow()
-
-    def take(self, row_ids: Sequence[int]) -> pa.Table:
-        """Whole rows by their ``_rowid``, in that order."""
-        with _told("reading"):
-            return self._table.take_row_ids(list(row_ids)).to_arrow()
-
-    def _scan(
-        self,
-        where: str | None,
-        columns: Sequence[str] | None,
-        order: Sequence[tuple[str, bool]],
-        limit: int | None,
+    def _query(
+        self, where: str | None, columns: list[str] | None, order: Sequence[tuple[str, bool]], limit: int | None
     ) -> Any:
-        query = self._table.search()
-        if where is not None:
-            query = query.where(where)
-        if columns is not None:
-            query = query.select(list(columns))
+        query = self._writer().search()
+        query = query if where is None else query.where(where)
+        query = query if columns is None else query.select(columns)
         if order:
             from lancedb.query import ColumnOrdering
 
             query = query.order_by([ColumnOrdering(column_name=c, ascending=up) for c, up in order])
         return query if limit is None else query.limit(limit)
 
+    @_told("counting")
     def count(self, where: str | None = None) -> int:
         """How many rows pass ``where``."""
-        with _told("counting"):
-            return int(self._table.count_rows(where))
+        return int((self._reader() if self._lake.fine else self._writer()).count_rows(where))
 
+    @_told("reading")
+    def take(self, offsets: Sequence[int]) -> pa.Table:
+        """Whole rows by their position in a whole read, in the order asked."""
+        return self._reader().take(offsets) if self._lake.fine else self._writer().take_offsets(offsets).to_arrow()
+
+    @_told("searching by vector")
     def nearest(
         self,
         vector: Any,
@@ -198,14 +246,14 @@ class Handle:
         exact: bool = False,
     ) -> pa.Table:
         """The ``k`` rows nearest by cosine, with ``_distance`` (0 … 2); ``exact`` ignores the index."""
-        with _told("searching by vector"):
-            query = self._table.search(vector, vector_column_name="vector").distance_type("cosine").limit(k)
-            query = query.where(where, prefilter=True) if where else query
-            query = query.select([*columns, "_distance"]) if columns is not None else query
-            query = query.nprobes(probes) if probes else query
-            query = query.refine_factor(refine) if refine else query
-            return (query.bypass_vector_index() if exact else query).to_arrow()
+        query = self._writer().search(vector, vector_column_name="vector").distance_type("cosine").limit(k)
+        query = query.where(where, prefilter=True) if where else query
+        query = query.select([*columns, "_distance"]) if columns is not None else query
+        query = query.nprobes(probes) if probes else query
+        query = query.refine_factor(refine) if refine else query
+        return (query.bypass_vector_index() if exact else query).to_arrow()
 
+    @_told("searching by text")
     def match(
         self,
         text: str,
@@ -217,181 +265,163 @@ class Handle:
         phrase: bool = False,
     ) -> pa.Table:
         """The ``k`` rows that match ``text`` best by BM25, with ``_score``."""
-        from lancedb.query import MatchQuery, PhraseQuery
+        from lancedb import query as asking
 
-        asked = PhraseQuery(text, column) if phrase else MatchQuery(text, column)
-        with _told("searching by text"):
-            query = self._table.search(asked, query_type="fts").limit(k)
-            query = query.where(where, prefilter=True) if where else query
-            return (query.select([*columns, "_score"]) if columns is not None else query).to_arrow()
+        kind: Any = asking.PhraseQuery if phrase else asking.MatchQuery
+        query = self._writer().search(kind(text, column), query_type="fts").limit(k)
+        query = query.where(where, prefilter=True) if where else query
+        return (query.select([*columns, "_score"]) if columns is not None else query).to_arrow()
 
     # -- writing ----------------------------------------------------------------------------------
 
+    @_told("appending")
     def append(self, rows: pa.Table) -> None:
         """Add rows, in fragments that a later compaction can afford to rewrite."""
         for start in range(0, rows.num_rows, APPEND_ROWS):
-            with _told("appending"):
-                self._moved(self._table.add(rows.slice(start, APPEND_ROWS)).version)
+            self._moved(self._writer().add(rows.slice(start, APPEND_ROWS)).version)
 
+    @_told("merging")
     def merge(self, rows: pa.Table, on: str = "id") -> None:
         """Change the rows that are there, by key; columns that ``rows`` lacks keep their values."""
-        with _told("merging"):
-            self._moved(self._table.merge_insert(on).when_matched_update_all().execute(rows).version)
+        self._moved(self._writer().merge_insert(on).when_matched_update_all().execute(rows).version)
 
+    @_told("deleting")
     def delete(self, where: str) -> None:
         """Remove the rows that pass ``where``."""
-        with _told("deleting"):
-            self._moved(self._table.delete(where).version)
+        self._moved(self._writer().delete(where).version)
 
+    @_told("moving a row")
     def compare_and_set(self, where: str, values: Mapping[str, str]) -> bool:
         """Set columns (SQL expressions) where ``where`` holds; whether a row was there to set."""
-        with _told("moving a row"):
-            done = self._table.update(where=where, values_sql=dict(values))
-        self._at = self._table.version
+        done = self._writer().update(where=where, values_sql=dict(values))
+        self._at = done.version
         return bool(done.rows_updated)
 
+    @_told("adding columns")
     def add_columns(self, columns: Sequence[pa.Field]) -> None:
         """New columns, null in every row there is."""
-        with _told("adding columns"):
-            self._moved(self._table.add_columns(list(columns)).version)
+        self._moved(self._writer().add_columns(list(columns)).version)
 
+    @_told("dropping columns")
     def drop_columns(self, columns: Sequence[str]) -> None:
         """Remove columns."""
-        with _told("dropping columns"):
-            self._moved(self._table.drop_columns(list(columns)).version)
+        self._moved(self._writer().drop_columns(list(columns)).version)
 
     def _moved(self, version: int) -> None:
-        if self._fenced and version != self._at + 1:
-            self._at = version
+        expected, self._at = self._at + 1, version
+        if self._fenced and version != expected:
             raise Conflict("another writer wrote to the same table; nothing of this commit is visible")
-        self._at = version
 
     # -- versions ---------------------------------------------------------------------------------
 
-    def pin(self, version: int) -> None:
-        """Stand at ``version``."""
-        with _told("opening a version"):
-            self._table.checkout(version)
-        self._at = version
-
+    @_told("opening the newest version")
     def latest(self) -> int:
         """Stand at the newest version."""
-        with _told("opening the newest version"):
-            self._table.checkout_latest()
-        self._at = self._table.version
+        if self._table is not None or not self._lake.fine:
+            self._writer().checkout_latest()
+        self._at = int(self._lake.dataset(self._name, None).version if self._lake.fine else self._table.version)
         return self._at
 
+    @_told("restoring a version")
     def restore(self, version: int) -> None:
         """Make what ``version`` held the newest version; transactions still in flight are refused."""
-        with _told("restoring a version"):
-            self._table.checkout(version)
-            self._table.restore()
-        self._at = self._table.version
+        table = self._writer()
+        table.checkout(version)
+        table.restore()
+        self._at = int(table.version)
 
+    @_told("tagging")
     def tag(self, name: str) -> None:
         """Keep this version until the tag goes."""
-        with _told("tagging"):
-            self._table.tags.create(name, self._at)
+        self._writer().tags.create(name, self._at)
 
+    @_told("removing a tag")
     def untag(self, name: str) -> None:
         """Let go of a tagged version."""
-        if name in self._table.tags.list():
-            with _told("removing a tag"):
-                self._table.tags.delete(name)
+        if name in self._writer().tags.list():
+            self._writer().tags.delete(name)
 
-    # -- upkeep (Lance's finer calls; the policy is in upkeep.py) ------------------------------------
+    @_told("listing versions")
+    def versions(self) -> list[int]:
+        """The versions that exist, oldest first."""
+        if self._lake.fine:
+            return [v["version"] for v in self._reader().version_refs()]
+        return [v["version"] for v in self._writer().list_versions()]
 
-    def _lance(self) -> Any:
-        try:
-            return self._table.to_lance()
-        except ImportError:  # pragma: no cover - pylance comes with the extra
-            raise MissingExtra("pylance", "memory") from None
+    # -- upkeep (the policy is in upkeep.py) ----------------------------------------------------------
 
+    @_told("reading fragments")
     def fragments(self) -> list[Fragment]:
         """The table's pieces, oldest first."""
-        with _told("reading fragments"):
-            pieces = self._lance().get_fragments()
-            return [Fragment(f.fragment_id, f.metadata.physical_rows, f.num_deletions) for f in pieces]
+        pieces = self._reader().get_fragments()
+        return [Fragment(f.fragment_id, f.metadata.physical_rows, f.num_deletions) for f in pieces]
 
+    @_told("reading indexes")
     def covered(self) -> dict[str, list[set[int]]]:
         """For each index, the fragments that each of its segments covers."""
-        with _told("reading indexes"):
-            described = self._lance().describe_indices()
-            return {d.name: [set(s.fragment_ids) for s in d.segments] for d in described}
+        return {d.name: [set(s.fragment_ids) for s in d.segments] for d in self._reader().describe_indices()}
 
-    def compact(self, only: Iterable[int], *, rows: int = APPEND_ROWS) -> None:
+    @_told("compacting")
+    def compact(self, only: Iterable[int]) -> None:
         """Rewrite the fragments in ``only`` as few, without what was deleted from them."""
-        keep = set(only)
-        with _told("compacting"):
-            dataset = self._lance()
-            others = [f.fragment_id for f in dataset.get_fragments() if f.fragment_id not in keep]
-            dataset.optimize.compact_files(
-                target_rows_per_fragment=rows,
-                excluded_fragment_ids=others,
-                materialize_deletions=True,
-                materialize_deletions_threshold=0.0,
-            )
+        keep, dataset = set(only), self._reader()
+        dataset.optimize.compact_files(
+            target_rows_per_fragment=APPEND_ROWS,
+            excluded_fragment_ids=[f.fragment_id for f in dataset.get_fragments() if f.fragment_id not in keep],
+            materialize_deletions=True,
+            materialize_deletions_threshold=0.0,
+        )
         self.latest()
 
+    @_told("building an index")
     def create_index(self, index: Index, *, empty: bool = False) -> None:
         """Make an index over the whole table; ``empty`` only says how what is written later is read."""
         from lancedb.index import FTS, Bitmap, BTree, IvfFlat, LabelList
 
-        made = {"btree": BTree, "bitmap": Bitmap, "labels": LabelList}.get(index.kind)
-        if made is None:
-            config = FTS(**_TOKENS) if index.kind == "text" else IvfFlat(distance_type="cosine")
-        else:
-            config = made()
-        with _told("building an index"):
-            self._table.create_index(index.column, config=config, name=index.name, train=not empty)
+        scalar = {"btree": BTree, "bitmap": Bitmap, "labels": LabelList}.get(index.kind)
+        heavy = FTS(**_TOKENS) if index.kind == "text" else IvfFlat(distance_type="cosine")
+        config = heavy if scalar is None else scalar()
+        self._writer().create_index(index.column, config=config, name=index.name, train=not empty)
         self.latest()
 
+    @_told("refreshing indexes")
     def refresh_indexes(self, names: Sequence[str]) -> None:
         """Bring scalar indexes up to date with rows written since."""
-        with _told("refreshing indexes"):
-            self._lance().optimize.optimize_indices(index_names=list(names))
+        self._reader().optimize.optimize_indices(index_names=list(names))
         self.latest()
 
+    @_told("counting")
     def holding(self, where: str, fragments: Sequence[int]) -> int:
         """How many rows of some fragments pass ``where``."""
-        with _told("counting"):
-            dataset = self._lance()
-            return int(dataset.scanner(filter=where, fragments=[dataset.get_fragment(f) for f in fragments]).count_rows())
+        dataset = self._reader()
+        return int(dataset.scanner(filter=where, fragments=[dataset.get_fragment(f) for f in fragments]).count_rows())
 
-    def build(self, index: Index, fragments: Sequence[int], **options: Any) -> Any:
+    @_told("building an index")
+    def build(self, index: Index, fragments: Sequence[int]) -> Any:
         """Build a segment of a text or vector index over some fragments; nobody sees it until it is published."""
-        how: dict[str, Any] = {"index_type": "INVERTED", **_TOKENS}
-        if index.kind == "vector":
-            how = {"index_type": "IVF_FLAT", "metric": "cosine", **options}
-        with _told("building an index"):
-            return self._lance().create_index_uncommitted(
-                index.column, name=index.name, replace=True, fragment_ids=list(fragments), **how
-            )
+        text, vector = {"index_type": "INVERTED", **_TOKENS}, {"index_type": "IVF_FLAT", "metric": "cosine"}
+        how: dict[str, Any] = text if index.kind == "text" else vector
+        return self._reader().create_index_uncommitted(
+            index.column, name=index.name, replace=True, fragment_ids=list(fragments), **how
+        )
 
+    @_told("publishing an index")
     def publish(self, index: Index, segment: Any) -> None:
         """Make a built segment part of its index; segments of the same fragments give way to it."""
-        with _told("publishing an index"):
-            self._lance().commit_existing_index_segments(index.name, index.column, [segment])
+        self._reader().commit_existing_index_segments(index.name, index.column, [segment])
         self.latest()
 
+    @_told("dropping an index")
     def drop_index(self, name: str) -> None:
         """Remove an index."""
-        with _told("dropping an index"):
-            self._table.drop_index(name)
+        self._writer().drop_index(name)
         self.latest()
 
+    @_told("optimising")
     def rewrite(self) -> None:
         """In a store without finer calls: compact, index and clean up in one."""
-        with _told("optimising"):
-            self._table.optimize(cleanup_older_than=dt.timedelta(seconds=3600))
+        self._writer().optimize(cleanup_older_than=dt.timedelta(seconds=3600))
         self.latest()
-
-    def versions(self) -> list[int]:
-        """The versions that exist, oldest first."""
-        with _told("listing versions"):
-            if self._lake.fine:
-                return [v["version"] for v in self._lance().version_refs()]
-            return [v["version"] for v in self._table.list_versions()]
 
     def clean(self, below: int) -> int:
         """Remove untagged versions under ``below`` and their files; the bytes freed."""
@@ -404,10 +434,15 @@ class Handle:
         ``unverified`` also removes files that no version names (the debris of killed writers): only
         while nobody else can be writing.
         """
-        older = dt.timedelta(seconds=max(seconds, 1e-6))
-        return self._clean(older_than=older, delete_unverified=unverified)
+        return self._clean(older_than=dt.timedelta(seconds=max(seconds, 1e-6)), delete_unverified=unverified)
 
+    @_told("cleaning up")
     def _clean(self, **which: Any) -> int:
-        with _told("cleaning up"):
-            done = self._lance().cleanup_old_versions(error_if_tagged_old_versions=False, **which)
-            return int(done.bytes_removed)
+        done = self._reader().cleanup_old_versions(error_if_tagged_old_versions=False, **which)
+        return int(done.bytes_removed)
+
+
+def _ordering(order: Sequence[tuple[str, bool]]) -> Any:
+    from lance.dataset import ColumnOrdering
+
+    return [ColumnOrdering(c, up) for c, up in order] or None

@@ -7,15 +7,19 @@ fact that a deleted artifact had closed is open again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from unabridged.errors import InputError, NotFound
-from unabridged.memory.commits import Draft, View
-from unabridged.memory.records import Edge, Link
 from unabridged.memory.settle import changed_rows, fetch
 from unabridged.memory.temporal import ended
 from unabridged.memory.where import among, batched, both, either, equals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from unabridged.memory.commits import Draft, View
+    from unabridged.memory.records import Edge, Link
 
 __all__ = ["POLICIES", "Deletion", "checked_policy", "descendants", "remove"]
 

@@ -9,16 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unabridged.errors import InputError, StoreError
-from unabridged.memory import snapshots
 from unabridged.memory.catalog import local_path
-from unabridged.memory.commits import Draft, View, Writing
-from unabridged.memory.dataset import Handle
 from unabridged.memory.deletion import Deletion, descendants, remove
 from unabridged.memory.lock import held
 from unabridged.memory.paging import metadata_where, optional
@@ -26,6 +22,10 @@ from unabridged.memory.schema import INDEXES, OUTSIDE
 from unabridged.memory.where import among, batched, both, either, equals
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from unabridged.memory.commits import Draft, View, Writing
+    from unabridged.memory.dataset import Handle
     from unabridged.memory.memory import Memory
 
 __all__ = ["Erasure", "Proof", "Purge", "erase", "forget_pending", "purge"]
@@ -208,9 +208,7 @@ def _erase_rows(
     return deletion, counts
 
 
-def _erase_outside(
-    memory: Memory, ids: Sequence[str], session_id: str | None, series: Sequence[str]
-) -> dict[str, int]:
+def _erase_outside(memory: Memory, ids: Sequence[str], session_id: str | None, series: Sequence[str]) -> dict[str, int]:
     forget_pending(memory, ids)
     memory.series.forget(series)
     gone = {"inferences": 0, "queries": 0, "requests": 0}

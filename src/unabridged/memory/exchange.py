@@ -12,10 +12,8 @@ import datetime as dt
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -23,12 +21,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from unabridged.errors import InputError, StoreError
-from unabridged.memory.commits import View, Writing
-from unabridged.memory.dataset import Handle
 from unabridged.memory.schema import OUTSIDE, SCHEMA_VERSION, TABLES, VECTOR_TABLES, arrow_schema
 from unabridged.memory.values import new_id
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from unabridged.memory.commits import View, Writing
+    from unabridged.memory.dataset import Handle
     from unabridged.memory.memory import Memory
 
 __all__ = ["FORMAT", "Manifest", "export", "import_"]
@@ -113,11 +114,10 @@ def _write_table(memory: Memory, view: View, table: str, path: Path, kind: str) 
 
 def _in_order(handle: Handle, keys: tuple[str, ...]) -> Iterator[pa.Table]:
     """Whole rows in the order of their keys, a few thousand at a time."""
-    order = handle.row_ids(keys)
-    at = pc.sort_indices(order, [(key, "ascending") for key in keys])
-    ids = order["_rowid"].take(at).to_pylist()
-    for start in range(0, len(ids), ROWS):
-        yield handle.take(ids[start : start + ROWS])
+    order = handle.read(None, [*keys])
+    at = pc.sort_indices(order, [(key, "ascending") for key in keys]).to_pylist()
+    for start in range(0, len(at), ROWS):
+        yield handle.take(at[start : start + ROWS])
 
 
 class _Lines:
@@ -130,7 +130,7 @@ class _Lines:
             values = {name: value for name, value in zip(columns, row, strict=True) if value is not None}
             self._out.write(json.dumps(values, ensure_ascii=False) + "\n")
 
-    def __enter__(self) -> _Lines:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -145,7 +145,7 @@ class _Parquet:
     def write(self, rows: pa.Table) -> None:
         self._out.write_table(rows.cast(self._schema))
 
-    def __enter__(self) -> _Parquet:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -257,7 +257,9 @@ def _read(path: Path, manifest: Manifest, table: str) -> Iterator[pa.Table]:
     said = manifest.tables.get(table)
     if said is None:
         return
-    batches = _parquet(path / said["file"]) if manifest.kind == "parquet" else _lines(path / said["file"], table, manifest)
+    batches = (
+        _parquet(path / said["file"]) if manifest.kind == "parquet" else _lines(path / said["file"], table, manifest)
+    )
     waiting: list[pa.Table] = []
     for rows in batches:
         waiting.append(rows)
@@ -290,7 +292,9 @@ def _rows(values: list[dict[str, Any]], table: str, width: int | None, kind: str
     from unabridged.memory.schema import vector_column
 
     raw = [row.get("vector") for row in values]
-    vectors = [None if v is None else np.frombuffer(base64.b64decode(v), "<f2" if kind == "float16" else "<f4") for v in raw]
+    vectors = [
+        None if v is None else np.frombuffer(base64.b64decode(v), "<f2" if kind == "float16" else "<f4") for v in raw
+    ]
     return rows.append_column("vector", vector_column(vectors, width, kind))
 
 

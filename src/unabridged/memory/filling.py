@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from unabridged.errors import ConfigError
-from unabridged.memory.commits import Draft, Fixed, View
 from unabridged.memory.schema import VECTOR_TABLES, columns_of, from_table, vector_column
 from unabridged.memory.vectors import (
     EmbedderLike,
@@ -24,6 +22,9 @@ from unabridged.memory.vectors import (
 from unabridged.memory.where import among, not_null
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from unabridged.memory.commits import Draft, View
     from unabridged.memory.memory import Memory
 
 __all__ = ["fill", "reembed"]
@@ -97,7 +98,9 @@ def _spill(view: View, table: str, embedder: EmbedderLike, folder: Path) -> tupl
         for part in batches(_texts(view, table, None)):
             vectors = [checked_vector(v, width or None, table) for v in embed_texts(embedder, [t for _, t in part])]
             width = len(vectors[0])
-            rows = pa.record_batch([pa.array([i for i, _ in part]), vector_column(vectors, width, "float32")], ["id", "vector"])
+            rows = pa.record_batch(
+                [pa.array([i for i, _ in part]), vector_column(vectors, width, "float32")], ["id", "vector"]
+            )
             writer = writer or pa.ipc.new_file(path, rows.schema)
             writer.write_batch(rows)
     finally:

@@ -6,26 +6,39 @@ once; whether an edge is new or restates a stored one is settled at the commit (
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unabridged.errors import InputError
-from unabridged.memory.records import KINDS, RESERVED, Artifact, Edge, Entity, Image, Series, Session
+from unabridged.memory.records import KINDS, RESERVED, Artifact, Edge, Entity, Image, Session
 from unabridged.memory.values import (
+    checked_metadata,
     checked_name,
     checked_text,
     edge_key,
     entity_id,
-    metadata_json,
     moment,
     new_id,
     now,
 )
-from unabridged.types import Chunk
 
-__all__ = ["INHERITED", "Contradiction", "Gathered", "Quote", "Statement", "checked_kind", "identity", "place_of", "sliced"]
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Iterable, Mapping
+
+    from unabridged.types import Chunk
+
+__all__ = [
+    "INHERITED",
+    "Contradiction",
+    "Gathered",
+    "Quote",
+    "Statement",
+    "checked_kind",
+    "identity",
+    "place_of",
+    "sliced",
+]
 
 INHERITED = ("metadata", "provenance", "source", "expires_at")  # a filter on a document finds its chunks too
 
@@ -109,12 +122,12 @@ class Gathered:
     """The records of one transaction, and everything that is said between them."""
 
     max_text_bytes: int
+    fingerprint: str | None = None
     created_at: dt.datetime = field(default_factory=now)
     artifacts: dict[str, Artifact] = field(default_factory=dict)
     entities: dict[str, Entity] = field(default_factory=dict)
     edges: dict[str, Edge] = field(default_factory=dict)
     sessions: dict[str, Session] = field(default_factory=dict)
-    series: dict[str, Series] = field(default_factory=dict)
     images: dict[str, Image] = field(default_factory=dict)
     vectors: dict[str, Any] = field(default_factory=dict)
     mentions: dict[tuple[str, str], Statement] = field(default_factory=dict)
@@ -143,7 +156,13 @@ class Gathered:
         checked_text(text, self.max_text_bytes)
         values = self._checked(given)
         record = Artifact(
-            id=new_id(), role="document", kind=checked_kind(kind), text=text, created_at=self.created_at, **values
+            id=new_id(),
+            role="document",
+            kind=checked_kind(kind),
+            text=text,
+            created_at=self.created_at,
+            embedder=None if vector is None else self.fingerprint,
+            **values,
         )
         return self._artifact(record, vector)
 
@@ -156,8 +175,7 @@ class Gathered:
             if values.get(name) is not None:
                 checked_name(values[name], name)
         for name in ("metadata", "provenance"):
-            metadata_json(values.get(name), name)
-            values[name] = dict(values.get(name) or {})
+            values[name] = checked_metadata(values.get(name), name)
         return values
 
     def _artifact(self, record: Artifact, vector: Any) -> Artifact:
@@ -212,7 +230,7 @@ class Gathered:
         checked_name(type_, "entity type")
         quote, vector = given.pop("quote", None), given.pop("vector", None)
         aliases = tuple(checked_name(alias, "alias") for alias in given.pop("aliases", ()))
-        metadata_json(given.get("metadata"))
+        given["metadata"] = checked_metadata(given.get("metadata"))
         key = entity_id(name, type_)
         known = self.entities.get(key)
         if known is None:
@@ -245,7 +263,7 @@ class Gathered:
         quote, vector = given.pop("quote", None), given.pop("vector", None)
         fact = given.pop("fact", None) or self._sentence(source, relation, target)
         checked_text(fact, self.max_text_bytes, "fact")
-        metadata_json(given.get("metadata"))
+        given["metadata"] = checked_metadata(given.get("metadata"))
         begin = moment(given.pop("valid_at", None), "valid_at") or self._time_of(artifact)
         end = moment(given.pop("invalid_at", None), "invalid_at")
         if begin is not None and end is not None and end < begin:
@@ -289,10 +307,9 @@ class Gathered:
     def session(self, session_id: str, metadata: Mapping[str, Any] | None = None) -> Session:
         """A session, made when it is first named."""
         checked_name(session_id, "session_id")
-        metadata_json(metadata)
-        record = Session(id=session_id, created_at=self.created_at, metadata=dict(metadata or {}))
         if session_id not in self.sessions or metadata:
-            self.sessions[session_id] = record
+            values = checked_metadata(metadata)
+            self.sessions[session_id] = Session(id=session_id, created_at=self.created_at, metadata=values)
         return self.sessions[session_id]
 
     def update(self, artifact: Any, changes: Mapping[str, Any]) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unabridged.errors import InputError, NotFound
 from unabridged.memory.artifacts import vectors_of
-from unabridged.memory.commits import Source, View
 from unabridged.memory.gather import identity, sliced
 from unabridged.memory.paging import Page, metadata_where, optional, page
 from unabridged.memory.records import LINK_TYPES, Artifact, Edge, Entity, Link, LinkType, Session
@@ -16,6 +14,11 @@ from unabridged.memory.settle import fetch
 from unabridged.memory.temporal import holds_where
 from unabridged.memory.values import entity_id, moment, normalise
 from unabridged.memory.where import among, batched, both, either, equals, has
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from unabridged.memory.commits import Source, View
 
 __all__ = ["Contribution", "Edges", "Entities", "Evidence", "Links", "Sessions", "contribution", "evidence"]
 
@@ -66,6 +69,14 @@ class Entities:
         found: list[Entity] = self._source.ask(lambda view: view.records("entities", where))
         return sorted(found, key=lambda entity: (entity.created_at, entity.id))
 
+    def count(self) -> int:
+        """How many entities there are."""
+        return self._source.ask(lambda view: view["entities"].count())
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Any]:
+        """The stored vectors of some entities, float32, by id."""
+        return vectors_of(self._source, "entities", ids)
+
     def list(
         self,
         *,
@@ -83,14 +94,6 @@ class Entities:
             return page(view, "entities", of, limit=limit, cursor=cursor, newest_first=newest_first)
 
         return self._source.ask(ask)
-
-    def count(self) -> int:
-        """How many entities there are."""
-        return self._source.ask(lambda view: view["entities"].count())
-
-    def vectors(self, ids: Sequence[str]) -> dict[str, Any]:
-        """The stored vectors of some entities, float32, by id."""
-        return vectors_of(self._source, "entities", ids)
 
 
 class Edges:
@@ -110,6 +113,19 @@ class Edges:
         """Those of the ids that are there, in the order asked."""
         found = self._source.ask(lambda view: fetch(view, "edges", ids))
         return [found[each] for each in ids if each in found]
+
+    def count(self, *, include_history: bool = True) -> int:
+        """How many edges there are, or hold now."""
+        return self._source.ask(lambda view: view["edges"].count(holds_where(include_history=include_history)))
+
+    def contradictions(self, edge: Edge | str) -> list[Link]:
+        """What closed an edge: the artifact, the contradicting edge, and from when on."""
+        where = both(equals("type", "contradiction"), equals("from_id", identity(edge)))
+        return self._source.ask(lambda view: view.records("links", where))
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Any]:
+        """The stored vectors of some edges, float32, by id."""
+        return vectors_of(self._source, "edges", ids)
 
     def list(
         self,
@@ -147,19 +163,6 @@ class Edges:
 
         return self._source.ask(ask)
 
-    def count(self, *, include_history: bool = True) -> int:
-        """How many edges there are, or hold now."""
-        return self._source.ask(lambda view: view["edges"].count(holds_where(include_history=include_history)))
-
-    def contradictions(self, edge: Edge | str) -> list[Link]:
-        """What closed an edge: the artifact, the contradicting edge, and from when on."""
-        where = both(equals("type", "contradiction"), equals("from_id", identity(edge)))
-        return self._source.ask(lambda view: view.records("links", where))
-
-    def vectors(self, ids: Sequence[str]) -> dict[str, Any]:
-        """The stored vectors of some edges, float32, by id."""
-        return vectors_of(self._source, "edges", ids)
-
 
 def _id(record: Any) -> str | None:
     return None if record is None else identity(record)
@@ -192,7 +195,11 @@ class Links:
         self._source = source
 
     def list(
-        self, *, type: LinkType | None = None, from_id: str | None = None, to_id: str | None = None  # noqa: A002
+        self,
+        *,
+        type: LinkType | None = None,  # noqa: A002
+        from_id: str | None = None,
+        to_id: str | None = None,
     ) -> list[Link]:
         """The links of a type, from something, to something."""
         if type is not None and type not in LINK_TYPES:
@@ -266,7 +273,10 @@ def contribution(source: Source, artifact: Artifact | str, *, whole: bool = True
                 said[type_].append(subject)
         entities = fetch(view, "entities", said["entity_artifact"]).values()
         edges = fetch(view, "edges", said["edge_artifact"]).values()
-        key = lambda record: (record.created_at, record.id)  # noqa: E731
-        return Contribution(tuple(sorted(entities, key=key)), tuple(sorted(edges, key=key)))
+        return Contribution(_by_age(entities), _by_age(edges))
 
     return source.ask(ask)
+
+
+def _by_age(records: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(sorted(records, key=lambda record: (record.created_at, record.id)))

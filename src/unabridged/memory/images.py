@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from unabridged.errors import InputError, NotFound, StoreError
-from unabridged.memory.commits import Draft, Source, Store
 from unabridged.memory.gather import Gathered, identity
 from unabridged.memory.paging import Page, metadata_where, optional, page
 from unabridged.memory.records import Image
 from unabridged.memory.settle import settle
-from unabridged.memory.values import checked_name, metadata_json, new_id
+from unabridged.memory.values import checked_metadata, checked_name, new_id
 from unabridged.memory.vectors import GIVEN, admit
 from unabridged.memory.where import among, batched, both, equals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from unabridged.memory.commits import Draft, Source, Store
 
 __all__ = ["ArrowFiles", "Files", "FolderFiles", "HereFiles", "Images", "media_type"]
 
@@ -75,7 +78,7 @@ class Files(Protocol):
         """Forget them."""
         ...
 
-    def keys(self) -> list[str]:
+    def names(self) -> list[str]:
         """What is kept."""
         ...
 
@@ -112,7 +115,7 @@ class FolderFiles:
         """Remove the file."""
         self._path(key).unlink(missing_ok=True)
 
-    def keys(self) -> list[str]:
+    def names(self) -> list[str]:
         """The names of all files, unfinished ones too."""
         return [name for _, _, names in os.walk(self._folder) for name in names]
 
@@ -142,7 +145,7 @@ class HereFiles:
         """Forget them."""
         self._kept.pop(key, None)
 
-    def keys(self) -> list[str]:
+    def names(self) -> list[str]:
         """What is kept."""
         return list(self._kept)
 
@@ -187,7 +190,7 @@ class ArrowFiles:
         except FileNotFoundError:
             return
 
-    def keys(self) -> list[str]:
+    def names(self) -> list[str]:
         """The names of all objects."""
         from pyarrow import fs
 
@@ -224,8 +227,6 @@ class Images:
         if len(raw) > MAX_IMAGE_BYTES:
             raise InputError(f"image: {len(raw):,} bytes, over the limit of {MAX_IMAGE_BYTES:,} bytes")
         kind, key = media_type(raw), hashlib.sha256(raw).hexdigest()
-        metadata_json(metadata)
-        metadata_json(provenance, "provenance")
         gathered = Gathered(0)
         record = Image(
             id=new_id(),
@@ -236,8 +237,8 @@ class Images:
             caption=caption,
             session_id=session_id,
             artifact_id=None if artifact is None else identity(artifact),
-            metadata=dict(metadata or {}),
-            provenance=dict(provenance or {}),
+            metadata=checked_metadata(metadata),
+            provenance=checked_metadata(provenance, "provenance"),
         )
         gathered.images[record.id] = record
         gathered.keep_vector(record.id, vector)
@@ -271,23 +272,6 @@ class Images:
             raise StoreError("the image's file is not what was stored: its SHA-256 differs")
         return raw
 
-    def list(
-        self,
-        *,
-        session_id: str | None = None,
-        artifact: Any = None,
-        metadata: Mapping[str, Any] | None = None,
-        limit: int = 50,
-        cursor: str | None = None,
-        newest_first: bool = False,
-    ) -> Page[Image]:
-        """A page of images, in the order in which they came."""
-        of = optional(session_id=session_id, artifact_id=None if artifact is None else identity(artifact))
-        where = both(*of, metadata_where(metadata))
-        return self._source.ask(
-            lambda view: page(view, "images", where, limit=limit, cursor=cursor, newest_first=newest_first)
-        )
-
     def delete(self, ids: Iterable[Image | str]) -> int:
         """Remove images; their files are swept when no other image has the same bytes. How many went."""
         wanted = list(dict.fromkeys(map(identity, ids)))
@@ -309,9 +293,26 @@ class Images:
 
         def turn(writing: Any) -> int:
             named = set(writing.view.rows("images", None, ["sha256"])["sha256"].to_pylist())
-            orphans = [key for key in self.files.keys() if key not in named]  # noqa: SIM118 - not a mapping
+            orphans = [key for key in self.files.names() if key not in named]
             for key in orphans:
                 self.files.remove(key)
             return len(orphans)
 
         return self._store.turn(turn)
+
+    def list(
+        self,
+        *,
+        session_id: str | None = None,
+        artifact: Any = None,
+        metadata: Mapping[str, Any] | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+        newest_first: bool = False,
+    ) -> Page[Image]:
+        """A page of images, in the order in which they came."""
+        of = optional(session_id=session_id, artifact_id=None if artifact is None else identity(artifact))
+        where = both(*of, metadata_where(metadata))
+        return self._source.ask(
+            lambda view: page(view, "images", where, limit=limit, cursor=cursor, newest_first=newest_first)
+        )

@@ -15,17 +15,30 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
 from unabridged.errors import Conflict, StoreError
-from unabridged.memory.dataset import Handle
 from unabridged.memory.values import new_id
 from unabridged.memory.where import both, equals, literal
 
-__all__ = ["LEASE_SCHEMA", "FileLock", "FileReaders", "LeaseLock", "LeaseReaders", "Lock", "Readers", "ThreadLock", "held"]
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from unabridged.memory.dataset import Handle
+
+__all__ = [
+    "LEASE_SCHEMA",
+    "FileLock",
+    "FileReaders",
+    "LeaseLock",
+    "LeaseReaders",
+    "Lock",
+    "Readers",
+    "ThreadLock",
+    "held",
+]
 
 Versions = Mapping[str, int]
 
@@ -114,8 +127,8 @@ class FileLock:
         if not (self._threads.acquire(timeout=wait) if wait > 0 else self._threads.acquire(blocking=False)):
             return False
         try:
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
-            had = _poll(lambda: _lock_file(self._file), max(0.0, end - time.monotonic()))
+            self._file = file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+            had = _poll(lambda: _lock_file(file), max(0.0, end - time.monotonic()))
         except BaseException:
             self._let_go()
             raise
@@ -137,8 +150,7 @@ class FileLock:
         self._threads.release()
 
 
-def _lock_file(file: int | None) -> bool:
-    assert file is not None
+def _lock_file(file: int) -> bool:
     try:
         import fcntl
     except ImportError:  # pragma: no cover - Windows

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from unabridged.errors import InputError, NotFound, StoreError
 from unabridged.memory import erasure, exchange, snapshots
@@ -23,10 +21,15 @@ from unabridged.memory.series import SeriesShelf
 from unabridged.memory.stats import Statistics, statistics
 from unabridged.memory.upkeep import Upkeep
 from unabridged.memory.values import DEFAULT_MAX_TEXT_BYTES
-from unabridged.memory.vectors import EmbedderLike
 from unabridged.memory.verify import Report, verify
 from unabridged.memory.writing import Transaction
-from unabridged.types import Chunk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from types import TracebackType
+
+    from unabridged.memory.vectors import EmbedderLike
+    from unabridged.types import Chunk
 
 __all__ = ["Memory"]
 
@@ -141,7 +144,7 @@ class Memory(Reader):
         """Wait for upkeep that is under way."""
         self.upkeep.close()
 
-    def __enter__(self) -> Memory:
+    def __enter__(self) -> Self:
         """The memory itself."""
         return self
 
@@ -219,7 +222,7 @@ class Memory(Reader):
     ) -> Deletion:
         """Delete artifacts and what hangs from them, in one commit (SPEC A4, A9, A10)."""
         one = isinstance(artifacts, Artifact | str)
-        ids = [identity(each) for each in ([artifacts] if one else artifacts)]  # type: ignore[union-attr,list-item]
+        ids = [identity(each) for each in ([artifacts] if one else artifacts)]  # type: ignore[union-attr]
         policy = checked_policy(unsupported or self.unsupported)
         done = self.store.commit(lambda draft: remove(draft, ids, unsupported=policy))
         erasure.forget_pending(self, done.artifacts)

@@ -6,10 +6,11 @@ schema or the new one, and a killed migration is begun again.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
 
 from unabridged.errors import StoreError
-from unabridged.memory.commits import Store, Writing
 from unabridged.memory.dataset import APPEND_ROWS, Handle
 from unabridged.memory.schema import (
     INDEXES,
@@ -21,6 +22,9 @@ from unabridged.memory.schema import (
     from_table,
     to_table,
 )
+
+if TYPE_CHECKING:
+    from unabridged.memory.commits import Store, Writing
 
 __all__ = ["migrate"]
 

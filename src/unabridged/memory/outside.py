@@ -6,16 +6,19 @@ several writers pass each other; a change of a row is a compare-and-set or is re
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from unabridged.errors import Conflict, NotFound, StoreError
 from unabridged.memory.commits import ATTEMPTS, Store
-from unabridged.memory.dataset import Handle
 from unabridged.memory.records import Inference, Model
 from unabridged.memory.schema import columns_of, from_table, to_table
 from unabridged.memory.values import digest, now
 from unabridged.memory.where import among, batched, both, equals
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from unabridged.memory.dataset import Handle
 
 __all__ = ["Ledger", "Models", "Outside"]
 
@@ -53,11 +56,6 @@ class Outside(Generic[R]):
             rows = to_table(self.table, changed)
             _again(lambda: self._writable().merge(rows))
 
-    def list(self, where: str | None = None, *, limit: int | None = None, order: str | None = None) -> list[R]:
-        """Rows that pass a filter (see where.py), in the order of a column if asked."""
-        by = [(order, True)] if order else []
-        return from_table(self.table, self._open().read(where, columns_of(self.table), order=by, limit=limit))
-
     def get(self, id_: str) -> R:
         """One row by id; :class:`~unabridged.errors.NotFound` if it is not there."""
         found = self.list(equals("id", id_), limit=1)
@@ -77,6 +75,11 @@ class Outside(Generic[R]):
         """Remove rows."""
         if self.count(where):
             _again(lambda: self._writable().delete(where))
+
+    def list(self, where: str | None = None, *, limit: int | None = None, order: str | None = None) -> list[R]:
+        """Rows that pass a filter (see where.py), in the order of a column if asked."""
+        by = [(order, True)] if order else []
+        return from_table(self.table, self._open().read(where, columns_of(self.table), order=by, limit=limit))
 
 
 def _again(write: Any) -> Any:

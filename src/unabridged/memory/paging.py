@@ -6,14 +6,17 @@ import base64
 import binascii
 import datetime as dt
 import json
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from unabridged.errors import InputError
-from unabridged.memory.commits import View
 from unabridged.memory.values import metadata_tags, moment
 from unabridged.memory.where import among, at_most, both, equals, has, literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from unabridged.memory.commits import View
 
 __all__ = ["Page", "metadata_where", "page", "span_where"]
 
@@ -50,7 +53,7 @@ def page(
     """One page: the order is found from two narrow columns, whole rows are read for the page alone."""
     if not 1 <= limit <= PAGE_LIMIT:
         raise InputError(f"limit: found {limit}, expected 1 to {PAGE_LIMIT}")
-    beyond = None if cursor is None else _beyond(cursor, newest_first)
+    beyond = None if cursor is None else _beyond(cursor, newest_first=newest_first)
     order = [("created_at", not newest_first), ("id", not newest_first)]
     keys = view.rows(table, both(where, beyond), ["id", "created_at"], order=order, limit=limit + 1).to_pylist()
     more = len(keys) > limit
@@ -58,15 +61,15 @@ def page(
     wanted = [key["id"] for key in keys]
     found = {record.id: record for record in view.records(table, among("id", wanted))} if wanted else {}
     items = tuple(found[each] for each in wanted)
-    return Page(items, _cursor(keys[-1], newest_first) if more else None)
+    return Page(items, _cursor(keys[-1], newest_first=newest_first) if more else None)
 
 
-def _cursor(key: Mapping[str, Any], newest_first: bool) -> str:  # noqa: FBT001 - part of the cursor
+def _cursor(key: Mapping[str, Any], *, newest_first: bool) -> str:
     raw = json.dumps([key["created_at"].isoformat(), key["id"], newest_first])
     return base64.urlsafe_b64encode(raw.encode()).decode()
 
 
-def _beyond(cursor: str, newest_first: bool) -> str:  # noqa: FBT001
+def _beyond(cursor: str, *, newest_first: bool) -> str:
     try:
         created, last, way = json.loads(base64.urlsafe_b64decode(cursor.encode()))
         at = dt.datetime.fromisoformat(created)

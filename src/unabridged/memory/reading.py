@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from unabridged.memory.artifacts import Artifacts
-from unabridged.memory.commits import Source
 from unabridged.memory.graph import Contribution, Edges, Entities, Evidence, Links, Sessions, contribution, evidence
-from unabridged.memory.records import Artifact, Edge, Entity
+
+if TYPE_CHECKING:
+    from unabridged.memory.commits import Source
+    from unabridged.memory.records import Artifact, Edge, Entity
 
 __all__ = ["Reader"]
 

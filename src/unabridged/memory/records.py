@@ -6,10 +6,12 @@ record; ``embedder`` holds the fingerprint under which one was made, or ``None``
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Mapping
 
 __all__ = [
     "KINDS",

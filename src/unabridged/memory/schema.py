@@ -7,10 +7,9 @@ or small queues, and must outlive a request that fails (DESIGN §5).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -31,6 +30,9 @@ from unabridged.memory.records import (
     Snapshot,
 )
 from unabridged.memory.values import metadata_json, metadata_tags, normalise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = [
     "INDEXES",
@@ -153,6 +155,9 @@ def vector_column(vectors: Sequence[Any], width: int, kind: str) -> pa.FixedSize
     """Vectors (or ``None``) as one column; nulls are stored dense, so a column exists only once one is."""
     import numpy as np
 
+    if vectors and all(vector is not None for vector in vectors):
+        whole = np.ascontiguousarray(np.stack(vectors), dtype=kind)
+        return pa.FixedSizeListArray.from_arrays(pa.array(whole.reshape(-1)), width)
     dense = np.zeros((len(vectors), width), dtype=kind)
     missing = np.zeros(len(vectors), dtype=bool)
     for at, vector in enumerate(vectors):
@@ -174,7 +179,7 @@ def _column(table: str, field: pa.Field, records: Sequence[Any]) -> pa.Array:
     if name in _EXTRA.get(table, ()):
         values: Iterable[Any] = map(_TAGS[name], records)
     elif name in _JSON:
-        values = (metadata_json(getattr(r, name), name) for r in records)
+        values = (metadata_json(getattr(r, name)) for r in records)
     else:
         values = (getattr(r, name) for r in records)
     return pa.array(list(values), field.type)

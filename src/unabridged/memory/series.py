@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from unabridged.errors import InputError, NotFound
-from unabridged.memory.commits import Draft, Source, Store
 from unabridged.memory.gather import identity
 from unabridged.memory.outside import Outside
 from unabridged.memory.paging import Page, metadata_where, optional, page, span_where
 from unabridged.memory.records import Point, Series
 from unabridged.memory.settle import changed_rows, fetch
-from unabridged.memory.values import checked_name, metadata_json, moment, new_id, now
+from unabridged.memory.values import checked_metadata, checked_name, moment, new_id, now
 from unabridged.memory.where import among, batched, both, equals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import pyarrow as pa
+
+    from unabridged.memory.commits import Draft, Source, Store
 
 __all__ = ["SeriesShelf", "Stats"]
 
@@ -60,7 +64,6 @@ class SeriesShelf:
     ) -> Series:
         """The series of that name: made, or the one that is there."""
         checked_name(name, "series name")
-        metadata_json(metadata)
         made = Series(
             id=new_id(),
             name=name,
@@ -68,7 +71,7 @@ class SeriesShelf:
             unit=unit,
             artifact_id=None if artifact is None else identity(artifact),
             session_id=session_id,
-            metadata=dict(metadata or {}),
+            metadata=checked_metadata(metadata),
         )
 
         def work(draft: Draft) -> Series:
@@ -93,21 +96,6 @@ class SeriesShelf:
     def named(self, name: str) -> Series | None:
         """The series of that name."""
         return next(iter(self._source.ask(lambda view: view.records("series", equals("name", name)))), None)
-
-    def list(
-        self,
-        *,
-        session_id: str | None = None,
-        metadata: Mapping[str, Any] | None = None,
-        limit: int = 50,
-        cursor: str | None = None,
-        newest_first: bool = False,
-    ) -> Page[Series]:
-        """A page of series, in the order in which they were made."""
-        where = both(*optional(session_id=session_id), metadata_where(metadata))
-        return self._source.ask(
-            lambda view: page(view, "series", where, limit=limit, cursor=cursor, newest_first=newest_first)
-        )
 
     def append(self, series: Series | str, points: Iterable[tuple[Any, float]]) -> int:
         """Add (time, value) points; how many. Nothing is ever overwritten."""
@@ -168,6 +156,21 @@ class SeriesShelf:
         if orphans:
             self._points.delete(among("series_id", dict.fromkeys(orphans)))
         return len(orphans)
+
+    def list(
+        self,
+        *,
+        session_id: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+        newest_first: bool = False,
+    ) -> Page[Series]:
+        """A page of series, in the order in which they were made."""
+        where = both(*optional(session_id=session_id), metadata_where(metadata))
+        return self._source.ask(
+            lambda view: page(view, "series", where, limit=limit, cursor=cursor, newest_first=newest_first)
+        )
 
 
 def _time(value: Any) -> dt.datetime:

@@ -6,19 +6,22 @@ with one entity and one edge. The same input against the same head drafts the sa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from unabridged.errors import InputError, NotFound
-from unabridged.memory.commits import Draft, View
 from unabridged.memory.gather import INHERITED, Contradiction, Gathered, Statement
 from unabridged.memory.records import Artifact, Edge, Entity, Link, LinkType
 from unabridged.memory.schema import arrow_schema, to_table
 from unabridged.memory.temporal import Closing, contradicted, ended, restated
 from unabridged.memory.where import among, batched, both, equals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from unabridged.memory.commits import Draft, View
 
 __all__ = ["Settled", "changed_rows", "fetch", "settle"]
 
@@ -81,7 +84,6 @@ class _Settling:
         self._append("entities", [e for e in self.done.entities.values() if e.id in self.done.new_entities])
         self._append("edges", list({edge.id: edge for edge in new_edges}.values()))
         self._append("images", list(gathered.images.values()))
-        self.draft.append("series", list(gathered.series.values()))
         self.draft.append("links", self.links)
         self.done.artifacts = list(gathered.artifacts.values())
         return self.done
@@ -98,7 +100,7 @@ class _Settling:
         said = [*gathered.mentions.values(), *gathered.statements.values()]
         wanted = {s.artifact for s in said} | {c.artifact for c in gathered.contradictions} | set(gathered.updates)
         wanted |= {a.parent_id for a in gathered.artifacts.values() if a.parent_id}
-        wanted |= {r.artifact_id for r in (*gathered.images.values(), *gathered.series.values()) if r.artifact_id}
+        wanted |= {image.artifact_id for image in gathered.images.values() if image.artifact_id}
         wanted -= set(gathered.artifacts)
         found = fetch(self.view, "artifacts", wanted)
         gone = set(gathered.deletions)
@@ -281,8 +283,7 @@ class _Settling:
         """Changed metadata of a document reaches the children that inherited it."""
         columns: dict[tuple[str, ...], list[Artifact]] = {}
         for artifact, changes in self.gathered.updates.items():
-            known = self._artifact(artifact)
-            assert known is not None
+            known = self.gathered.artifacts.get(artifact) or self.stored[artifact]
             if artifact in self.gathered.artifacts:
                 self.gathered.artifacts[artifact] = replace(known, **changes)
                 continue

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from unabridged.memory import snapshots
-from unabridged.memory.artifacts import Counts
 from unabridged.memory.catalog import local_path
-from unabridged.memory.commits import View
 from unabridged.memory.schema import OUTSIDE, TABLES
 from unabridged.memory.where import both, equals
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from unabridged.memory.artifacts import Counts
+    from unabridged.memory.commits import View
     from unabridged.memory.memory import Memory
 
 __all__ = ["Coverage", "Statistics", "TableStatistics", "statistics", "vector_coverage"]
@@ -96,7 +97,7 @@ def statistics(memory: Memory) -> Statistics:
         tables=tables,
         snapshots=tuple(each.name for each in snapshots.listed(store)),
         readers=len(store.place.readers.standing()),
-        files=len(memory.images.files.keys()),
+        files=len(memory.images.files.names()),
         bytes=sum(sizes) + (_size(memory, "head") or 0) if sizes else None,
     )
 

@@ -7,13 +7,17 @@ source stated and of what its contradictions say, so taking one away reopens exa
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from unabridged.memory.records import Edge, Link
 from unabridged.memory.values import now
 from unabridged.memory.where import at_most, both, either, is_null, literal
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Iterable
+
+    from unabridged.memory.records import Edge, Link
 
 __all__ = ["Closing", "contradicted", "ended", "holds", "holds_where", "restated", "start"]
 

@@ -13,15 +13,18 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unabridged.errors import StoreError
-from unabridged.memory.commits import Head, Store, Writing
 from unabridged.memory.dataset import APPEND_ROWS, Fragment, Handle
 from unabridged.memory.lock import WAIT
 from unabridged.memory.schema import INDEXES, OUTSIDE, TABLES, Index
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from unabridged.memory.commits import Head, Store, Writing
 
 __all__ = ["Plan", "Upkeep", "newest_run", "plan"]
 
@@ -233,7 +236,7 @@ def _tend_table(writing: Writing, table: str, *, thorough: bool) -> list[tuple[s
             _refresh(handle, table, covered)
             covered = handle.covered()
     heavy = [index for index in INDEXES[table] if index.kind in {"text", "vector"}]
-    return [(table, index) for index in heavy if _due(handle, table, index, covered)]
+    return [(table, index) for index in heavy if _due(handle, index, covered)]
 
 
 def _merge(writing: Writing, table: str) -> None:
@@ -301,16 +304,15 @@ def _tend_outside(handle: Handle, table: str) -> None:
             _refresh(handle, table, covered)
 
 
-def _due(handle: Handle, table: str, index: Index, covered: dict[str, list[set[int]]]) -> bool:
-    if index.kind == "vector":
-        if "vector" not in handle.schema.names or sum(f.rows for f in handle.fragments()) < VECTORS_PAY:
-            return False
-    return bool(_uncovered(handle, index, covered, table))
+def _due(handle: Handle, index: Index, covered: dict[str, list[set[int]]]) -> bool:
+    if index.kind == "vector" and "vector" not in handle.schema.names:
+        return False
+    if index.kind == "vector" and sum(f.rows for f in handle.fragments()) < VECTORS_PAY:
+        return False
+    return bool(_uncovered(handle, index, covered))
 
 
-def _uncovered(
-    handle: Handle, index: Index, covered: dict[str, list[set[int]]] | None = None, table: str | None = None
-) -> set[int]:
+def _uncovered(handle: Handle, index: Index, covered: dict[str, list[set[int]]] | None = None) -> set[int]:
     """Settled fragments that the index does not cover yet."""
     covered = handle.covered() if covered is None else covered
     known = set().union(*covered.get(index.name, []))

@@ -21,6 +21,7 @@ from unabridged.errors import EmptyText, InputError
 __all__ = [
     "DEFAULT_MAX_TEXT_BYTES",
     "NAME_LIMIT",
+    "checked_metadata",
     "checked_name",
     "checked_text",
     "digest",
@@ -38,8 +39,6 @@ NAME_LIMIT = 65_536  # bytes: a name is looked up and indexed whole; six times t
 DEFAULT_MAX_TEXT_BYTES = 1 << 20  # SPEC A16: 1 MiB, a setting
 
 _UTC = dt.UTC
-_ids = threading.Lock()
-_last = 0
 
 
 def new_id() -> str:
@@ -51,10 +50,23 @@ def new_id() -> str:
     >>> new_id() < new_id()
     True
     """
-    global _last  # noqa: PLW0603 - one clock a process, under its lock
-    with _ids:
-        _last = max(_last + 1, time.time_ns() // 1_000_000 << 16)
-        return f"{_last:016x}{secrets.token_hex(8)}"
+    return f"{_ticks.next():016x}{secrets.token_hex(8)}"
+
+
+class _Ticks:
+    """Milliseconds and a count within each, strictly increasing in this process."""
+
+    def __init__(self) -> None:
+        self._last = 0
+        self._mutex = threading.Lock()
+
+    def next(self) -> int:
+        with self._mutex:
+            self._last = max(self._last + 1, time.time_ns() // 1_000_000 << 16)
+            return self._last
+
+
+_ticks = _Ticks()
 
 
 def now() -> dt.datetime:
@@ -152,20 +164,32 @@ def _utf8(value: str, what: str) -> bytes:
         raise InputError(f"{what}: a lone surrogate at character {error.start}; it is not text") from None
 
 
-def metadata_json(value: Mapping[str, Any] | None, what: str = "metadata") -> str | None:
-    """Metadata as JSON text, or ``None`` for none. Keys are strings; values are JSON's own."""
+def metadata_json(value: Mapping[str, Any] | None) -> str | None:
+    """Checked metadata as JSON text, or ``None`` for none."""
+    return json.dumps(value, ensure_ascii=False) if value else None
+
+
+def checked_metadata(value: Mapping[str, Any] | None, what: str = "metadata") -> dict[str, Any]:
+    """Metadata that JSON can hold: keys are strings, values are JSON's own; its size is within a limit."""
     if not value:
-        return None
+        return {}
+    if not isinstance(value, Mapping):
+        raise InputError(f"{what}: found {type(value).__name__}, expected a mapping")
     _check_json(value, what)
-    raw = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    size = len(_utf8(raw, what))
+    size = len(_utf8(json.dumps(value, ensure_ascii=False), what))
     if size > DEFAULT_MAX_TEXT_BYTES:
         raise InputError(f"{what}: {size:,} bytes, over the limit of {DEFAULT_MAX_TEXT_BYTES:,} bytes")
-    return raw
+    return dict(value)
 
 
 def _check_json(value: object, path: str) -> None:
-    if isinstance(value, Mapping):
+    kind = type(value)
+    if value is None or kind in {str, int, bool}:
+        return
+    if kind is float:
+        if value - value != 0:  # type: ignore[operator]
+            raise InputError(f"{path}: a number is not finite; JSON has no NaN or infinity")
+    elif isinstance(value, Mapping):
         for key, inner in value.items():
             if not isinstance(key, str):
                 raise InputError(f"{path}: a key is {type(key).__name__}, expected a string")
@@ -173,10 +197,8 @@ def _check_json(value: object, path: str) -> None:
     elif isinstance(value, list | tuple):
         for inner in value:
             _check_json(inner, f"{path}[]")
-    elif isinstance(value, float) and value - value != 0:
-        raise InputError(f"{path}: a number is not finite; JSON has no NaN or infinity")
-    elif value is not None and not isinstance(value, str | int | float | bool):
-        raise InputError(f"{path}: found {type(value).__name__}, expected what JSON can hold")
+    else:
+        raise InputError(f"{path}: found {kind.__name__}, expected what JSON can hold")
 
 
 def metadata_tags(value: Mapping[str, Any] | None) -> list[str]:

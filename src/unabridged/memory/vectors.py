@@ -6,16 +6,20 @@ by side and never compared (SPEC A15, DESIGN §5).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from unabridged.errors import BadReply, InputError, ModelMismatch
-from unabridged.memory.commits import Draft, View
-from unabridged.memory.gather import Gathered
 from unabridged.memory.schema import VECTOR_TABLES
 from unabridged.types import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from unabridged.memory.commits import Draft, View
+    from unabridged.memory.gather import Gathered
 
 __all__ = ["GIVEN", "EmbedderLike", "admit", "checked_vector", "embed_gathered", "embed_texts", "text_for"]
 
@@ -94,14 +98,25 @@ def admit(draft: Draft, gathered: Gathered, fingerprint: str) -> None:
     if not gathered.vectors:
         return
     width = draft.settings.get("width")
-    gathered.vectors = {
-        record: checked_vector(vector, width, f"vector {at}") for at, (record, vector) in enumerate(gathered.vectors.items())
-    }
-    widths = {len(vector) for vector in gathered.vectors.values()}
-    if len(widths) > 1:
-        raise ModelMismatch(f"vectors of widths {sorted(widths)} in one commit: one model and width for all")
-    claim(draft, widths.pop(), fingerprint)
+    if not _whole(gathered.vectors, width):
+        for at, vector in enumerate(gathered.vectors.values()):
+            checked_vector(vector, width, f"vector {at}")
+        widths = sorted({len(vector) for vector in gathered.vectors.values()})
+        raise ModelMismatch(f"vectors of widths {widths} in one commit: one model and width for all")
+    claim(draft, len(next(iter(gathered.vectors.values()))), fingerprint)
     mark(gathered, fingerprint)
+
+
+def _whole(vectors: dict[str, Any], width: int | None) -> bool:
+    """Whether all are one-dimensional, of one width, finite and not zero: looked at together."""
+    try:
+        together = np.stack([np.asarray(vector, dtype=np.float32) for vector in vectors.values()])
+    except (ValueError, TypeError):
+        return False
+    if together.ndim != 2 or not together.shape[1] or together.shape[1] != (width or together.shape[1]):
+        return False
+    vectors.update(zip(vectors, together, strict=True))
+    return bool(np.isfinite(together).all() and together.any(axis=1).all())
 
 
 def claim(draft: Draft, width: int, fingerprint: str) -> None:
@@ -119,12 +134,11 @@ def claim(draft: Draft, width: int, fingerprint: str) -> None:
 
 def mark(gathered: Gathered, fingerprint: str) -> None:
     """Say on each record by whose model its vector is."""
-    from dataclasses import replace
-
     for table in VECTOR_TABLES:
         records: dict[str, Any] = getattr(gathered, table)
         for key in records.keys() & gathered.vectors.keys():
-            records[key] = replace(records[key], embedder=fingerprint)
+            if records[key].embedder != fingerprint:
+                records[key] = replace(records[key], embedder=fingerprint)
 
 
 def batches(items: Iterable[Any], size: int = BATCH) -> Iterator[list[Any]]:
@@ -144,4 +158,8 @@ def missing_where(settings: Mapping[str, Any]) -> str:
     from unabridged.memory.where import either, is_null, literal
 
     fingerprint = settings.get("fingerprint")
-    return "`embedder` IS NULL" if fingerprint is None else either(is_null("embedder"), f"`embedder` != {literal(fingerprint)}")
+    return (
+        "`embedder` IS NULL"
+        if fingerprint is None
+        else either(is_null("embedder"), f"`embedder` != {literal(fingerprint)}")
+    )

@@ -7,15 +7,12 @@ is held in memory is ids and links (about 200 bytes each).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from unabridged.errors import StoreError
-from unabridged.memory.commits import View
 from unabridged.memory.gather import checked_kind
 from unabridged.memory.records import KINDS, LINK_TYPES, RESERVED, Edge, Link
 from unabridged.memory.schema import SCHEMA_VERSION, TABLES, VECTOR_TABLES
@@ -25,6 +22,11 @@ from unabridged.memory.values import edge_key, entity_id
 from unabridged.memory.where import equals, not_null
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    import pyarrow as pa
+
+    from unabridged.memory.commits import View
     from unabridged.memory.memory import Memory
 
 __all__ = ["Check", "Report", "verify"]
@@ -83,7 +85,7 @@ def verify(memory: Memory) -> Report:
         return Report(
             dataset=memory.name,
             seq=view.head.seq,
-            checks=(*checks, files, _points(memory, view)),
+            checks=(*checks, files, _points(view)),
             vectors=vector_coverage(view),
             notes=tuple(notes),
         )
@@ -111,7 +113,9 @@ class _Facts:
     def links(self, type_: str) -> list[tuple[str, str]]:
         """The (from, to) pairs of a link type."""
         rows = self.table("links", "type", "from_id", "to_id")
-        return [(f, t) for kind, f, t in zip(rows["type"], rows["from_id"], rows["to_id"], strict=True) if kind == type_]
+        return [
+            (f, t) for kind, f, t in zip(rows["type"], rows["from_id"], rows["to_id"], strict=True) if kind == type_
+        ]
 
 
 def _check(name: str, checked: int, broken: Iterable[Any]) -> Check:
@@ -133,7 +137,9 @@ def _identities(facts: _Facts) -> Iterator[Check]:
     yield _check("links: are unique", len(keys), [k[1] for k, n in Counter(keys).items() if n > 1])
     yield _check("links: types are known", len(keys), [k[1] for k in keys if k[0] not in LINK_TYPES])
     entities = facts.table("entities", "id", "name", "type")
-    wrong = [i for i, name, kind in zip(*entities.values(), strict=True) if i != entity_id(name, kind)] if entities else []
+    wrong = (
+        [i for i, name, kind in zip(*entities.values(), strict=True) if i != entity_id(name, kind)] if entities else []
+    )
     yield _check("entities: one for each name and type", len(entities["id"]), wrong)
 
 
@@ -158,7 +164,9 @@ def _artifacts(facts: _Facts) -> Iterator[Check]:
     yield from _slices(facts, len(chunks))
     sessions = facts.ids("sessions")
     named = [r for r in rows.values() if r["session_id"] is not None]
-    yield _check("artifacts: sessions are there", len(named), [r["id"] for r in named if r["session_id"] not in sessions])
+    yield _check(
+        "artifacts: sessions are there", len(named), [r["id"] for r in named if r["session_id"] not in sessions]
+    )
 
 
 def _has_parent(row: Mapping[str, Any], rows: Mapping[str, Any]) -> bool:
@@ -200,9 +208,7 @@ def _torn(view: View, parents: Mapping[str, bytes], wanted: list[str]) -> list[s
 
     rows = view.rows("artifacts", both(equals("role", "chunk"), among("parent_id", parents)), wanted)
     columns = [rows[name].to_pylist() for name in wanted]
-    return [
-        i for i, parent, text, a, b in zip(*columns, strict=True) if parents[parent][a:b] != text.encode("utf-8")
-    ]
+    return [i for i, parent, text, a, b in zip(*columns, strict=True) if parents[parent][a:b] != text.encode("utf-8")]
 
 
 # -- the graph --------------------------------------------------------------------------------------
@@ -220,7 +226,11 @@ def _provenance(facts: _Facts) -> Iterator[Check]:
     }
     for type_, (sources, targets) in ends.items():
         pairs = facts.links(type_)
-        yield _check(f"links: {type_} has both its ends", len(pairs), [f for f, t in pairs if f not in sources or t not in targets])
+        yield _check(
+            f"links: {type_} has both its ends",
+            len(pairs),
+            [f for f, t in pairs if f not in sources or t not in targets],
+        )
     kept = facts.view.settings.get("kept_unsupported", False)
     for table, type_, ids in (("entities", "entity_artifact", entities), ("edges", "edge_artifact", edges)):
         alone = ids - {f for f, _ in facts.links(type_)}
@@ -309,7 +319,7 @@ def _good_vectors(batch: pa.RecordBatch) -> list[bool]:
 
 def _files(memory: Memory, view: View) -> tuple[Check, list[str]]:
     named = set(view.rows("images", None, ["sha256"])["sha256"].to_pylist())
-    kept = set(memory.images.files.keys())
+    kept = set(memory.images.files.names())
     broken = [key for key in named if key not in kept or _damaged(memory, key)]
     orphans = len(kept - named)
     notes = [f"{orphans} file(s) that no image names: the next sweep removes them"] if orphans else []
@@ -322,7 +332,7 @@ def _damaged(memory: Memory, key: str) -> bool:
     return hashlib.sha256(memory.images.files.read(key)).hexdigest() != key
 
 
-def _points(memory: Memory, view: View) -> Check:
+def _points(view: View) -> Check:
     known = set(view.rows("series", None, ["id"])["id"].to_pylist())
     observed = view.rows("artifacts", not_null("series_id"), ["id", "series_id"]).to_pydict()
     odd = [i for i, s in zip(observed["id"], observed["series_id"], strict=True) if s not in known]

@@ -8,7 +8,10 @@ text and 10 KB names. Column names are the schema's own, never a caller's.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
 
 __all__ = [
     "IN_LIMIT",
@@ -30,7 +33,7 @@ __all__ = [
 IN_LIMIT = 10_000  # values in one list: 50,000 took 174 ms in one query, of which parsing is half
 
 
-def literal(value: str | float | bool | dt.datetime) -> str:
+def literal(value: str | float | dt.datetime) -> str:
     """One value as the store's SQL writes it.
 
     >>> literal("O'Hara; --")
@@ -46,7 +49,7 @@ def literal(value: str | float | bool | dt.datetime) -> str:
     return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
-def equals(column: str, value: str | float | bool | None) -> str:
+def equals(column: str, value: str | float | None) -> str:
     """``column`` is ``value``; ``None`` asks for null."""
     return is_null(column) if value is None else f"`{column}` = {literal(value)}"
 

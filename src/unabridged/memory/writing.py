@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from unabridged.errors import StoreError
-from unabridged.memory.commits import Draft, Store
 from unabridged.memory.deletion import remove
 from unabridged.memory.gather import Contradiction, Gathered, Quote, identity
 from unabridged.memory.records import Artifact, Edge, Entity, Session
 from unabridged.memory.settle import Settled, settle
 from unabridged.memory.values import checked_name, moment
 from unabridged.memory.vectors import GIVEN, EmbedderLike, admit, embed_gathered
-from unabridged.types import Chunk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from types import TracebackType
+
+    from unabridged.memory.commits import Draft, Store
+    from unabridged.types import Chunk
 
 __all__ = ["Transaction"]
 
@@ -37,7 +40,8 @@ class Transaction:
         max_text_bytes: int,
         unsupported: str,
     ) -> None:
-        self.gathered = Gathered(max_text_bytes)
+        self._fingerprint = checked_name(embedder.fingerprint("document") if embedder else GIVEN, "fingerprint")
+        self.gathered = Gathered(max_text_bytes, self._fingerprint)
         self.result: Settled | None = None
         self._store = store
         self._embedder = embedder
@@ -173,11 +177,9 @@ class Transaction:
             raise StoreError("this transaction is committed; begin another one")
         if self._embedder is not None:
             self._store.ask(lambda view: embed_gathered(self.gathered, view, self._embedder))  # type: ignore[arg-type]
-        fingerprint = self._embedder.fingerprint("document") if self._embedder is not None else GIVEN
-        checked_name(fingerprint, "fingerprint")
 
         def work(draft: Draft) -> Settled:
-            admit(draft, self.gathered, fingerprint)
+            admit(draft, self.gathered, self._fingerprint)
             done = settle(draft, self.gathered)
             if self.gathered.deletions:
                 fresh = [link for records, _ in draft.appended.get("links", ()) for link in records]
@@ -194,7 +196,7 @@ class Transaction:
         found = self.result.entities.get(record.id) or self.result.edges.get(record.id)
         return record if found is None else found  # type: ignore[return-value]
 
-    def __enter__(self) -> Transaction:
+    def __enter__(self) -> Self:
         """Begin."""
         return self
 
