@@ -100,7 +100,7 @@ def _faults(text: str, pieces: Pieces, limit: int, count: Callable[[str], int]) 
     return len(pieces), lost, over, wrong
 
 
-def _chunks_of(text: str, answer: Any) -> Pieces:
+def _chunks_of(text: str, answer: Any) -> Pieces:  # noqa: ARG001
     return [(chunk.start, chunk.text) for chunk in answer]
 
 

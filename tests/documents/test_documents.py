@@ -61,7 +61,10 @@ def test_a_pdf_has_pages_headings_paragraphs_and_says_which_page_is_a_scan():
 
 
 def test_running_heads_of_a_pdf_are_left_out_unless_whole():
-    pages = [[(9, 72, 770, "Confidential draft"), (10, 72, 700, f"Body of page {'abcd'[n]}."), (9, 300, 30, f"{n + 1}")] for n in range(4)]
+    pages = [
+        [(9, 72, 770, "Confidential draft"), (10, 72, 700, f"Body of page {'abcd'[n]}."), (9, 300, 30, f"{n + 1}")]
+        for n in range(4)
+    ]
     data = pdf(pages)
     assert "Confidential" not in read_document(data).text
     assert read_document(data, whole=True).text.count("Confidential") == 4
@@ -138,7 +141,9 @@ def test_a_book_has_its_chapters_in_the_order_of_the_spine():
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as book:
         book.writestr("mimetype", "application/epub+zip")
-        book.writestr("META-INF/container.xml", '<container><rootfiles><rootfile full-path="o/p.opf"/></rootfiles></container>')
+        book.writestr(
+            "META-INF/container.xml", '<container><rootfiles><rootfile full-path="o/p.opf"/></rootfiles></container>'
+        )
         book.writestr("o/p.opf", '<package xmlns:dc="d"><metadata><dc:title>The Book</dc:title><dc:creator>A. U.</dc:creator></metadata>'
                       '<manifest><item id="b" href="b.xhtml"/><item id="a" href="a%20a.xhtml"/></manifest>'
                       '<spine><itemref idref="a"/><itemref idref="b"/></spine></package>')  # fmt: skip
@@ -179,7 +184,11 @@ def test_k9_code_is_cut_at_definitions(tmp_path):
     path = tmp_path / "a.py"
     path.write_text(CODE.format("é" * 1500), encoding="utf-8")
     document = sound(read_document(path))
-    assert (document.format, document.metadata["language"], document.metadata["parser"]) == ("code", "python", "tree-sitter")
+    assert (document.format, document.metadata["language"], document.metadata["parser"]) == (
+        "code",
+        "python",
+        "tree-sitter",
+    )
     assert [b.section for b in document.blocks] == [None, "first", "Big", "Big.one", "Big.two"]
     assert document.text[document.blocks[1].start :].startswith("# above\ndef first")
     small = split(read_document(CODE.format("x"), format="code", source="a.py"), "structural", max_tokens=60)

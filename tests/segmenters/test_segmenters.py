@@ -215,7 +215,7 @@ def test_s5_overlap_opens_at_a_sentence_and_not_in_page_or_proposition(paged):
 
 
 def test_s6_a_small_chunk_is_merged_where_it_fits_but_not_by_fixed_or_across_headings():
-    same = lambda texts: [[1.0, 0.0] if "tiny" in t else [0.0, 1.0] for t in texts]  # noqa: E731
+    same = lambda texts: [[1.0, 0.0] if "tiny" in t else [0.0, 1.0] for t in texts]  # noqa: E731, RUF100
     text = "Some words. Some words. Tiny tiny. Tiny tiny. " + "Some words. " * 4
     plain = split(text, "semantic", embedder=same, semantic_window=1, semantic_percentile=50)
     merged = split(text, "semantic", embedder=same, semantic_window=1, semantic_percentile=50, min_tokens=30)
@@ -371,7 +371,7 @@ def test_s11_s13_without_a_model_the_name_stays_and_the_source_says_metadata():
 
 @pytest.mark.parametrize("limit", [{"max_calls": 1}, {"max_cost_usd": 0.4}])
 def test_s14_limits_end_the_calls(limit):
-    llm = lambda prompt: {"text": "A line.", "cost_usd": 0.5}  # noqa: E731
+    llm = lambda prompt: {"text": "A line.", "cost_usd": 0.5}  # noqa: E731, RUF100
     with pytest.warns(SegmentFallback):
         chunks = split(REPORT, "contextual", max_tokens=80, context_source="llm", llm=llm, **limit)
     assert len(chunks.trace) == 1

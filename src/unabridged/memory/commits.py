@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import pyarrow as pa
 
 from unabridged.errors import Conflict, StoreError
-from unabridged.memory.dataset import Gone, Handle, Lake
+from unabridged.memory.dataset import Handle, Lake
 from unabridged.memory.lock import Lock, Readers, held
 from unabridged.memory.schema import VECTOR_TABLES, columns_of, from_table, to_table, vector_column
 from unabridged.memory.values import new_id

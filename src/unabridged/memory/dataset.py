@@ -14,22 +14,21 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-import re
 import threading
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from unabridged.errors import Conflict, MissingExtra, StoreError
+from unabridged.errors import Conflict, MissingExtra
+from unabridged.memory.trouble import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from unabridged.memory.schema import Index
 
-__all__ = ["APPEND_ROWS", "Fragment", "Gone", "Handle", "Lake"]
+__all__ = ["APPEND_ROWS", "Fragment", "Handle", "Lake"]
 
 APPEND_ROWS = 65_536  # rows a fragment: 100 MB at 384 wide, which a compaction rewrites in under a second
 _WIDE = 6  # columns from which the rows are found first: a tail of 12 fragments was read in 1.7 ms, not 4.7
@@ -39,26 +38,6 @@ _TOKENS: dict[str, Any] = {
     "remove_stop_words": False,
     "with_position": True,
 }
-
-
-class Gone(StoreError):
-    """A version that was read from has been cleaned up; read the head again."""
-
-
-@contextmanager
-def _told(doing: str) -> Iterator[None]:
-    """The store's own errors as ours, with what a filter quoted taken out of the message."""
-    try:
-        yield
-    except (ValueError, RuntimeError, OSError) as error:
-        said = re.sub(r"'(?:[^']|'')*'|\"[^\"]*\"", "…", str(error)).split("\n")[0][:200]
-        raise _kind(str(error))(f"{doing}: {said}") from None
-
-
-def _kind(said: str) -> type[StoreError]:
-    if re.search(r"[Ii]ncompatible transaction|commit conflict|concurrent transaction|Too many concurrent", said):
-        return Conflict
-    return Gone if re.search(r"no longer exists|[Nn]ot found|does not exist", said) else StoreError
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +71,7 @@ class Lake:
         self._options = dict(storage_options or {}) or None
         self._lance = lance
         self._session: Any = None
-        with _told("opening the store"):
+        with told("opening the store"):
             self.db = lancedb.connect(uri, storage_options=self._options)
 
     def names(self) -> list[str]:
@@ -105,7 +84,7 @@ class Lake:
             if not token:
                 return found
 
-    @_told("creating a table")
+    @told("creating a table")
     def create(self, name: str, schema: pa.Schema) -> Handle:
         """A new, empty table."""
         self.db.create_table(name, schema=schema)
@@ -115,12 +94,12 @@ class Lake:
         """A table at its newest version, or pinned to one; ``fenced`` handles refuse a second writer."""
         return Handle(self, name, version, fenced=fenced)
 
-    @_told("dropping a table")
+    @told("dropping a table")
     def drop(self, name: str) -> None:
         """Remove a table with every version and file of it."""
         self.db.drop_table(name, ignore_missing=True)  # type: ignore[call-arg]
 
-    @_told("opening a table")
+    @told("opening a table")
     def dataset(self, name: str, version: int | None) -> Any:
         """A table at one version, as Lance sees it; all share one cache."""
         uri = f"{self.uri.rstrip('/')}/{name}.lance"
@@ -152,7 +131,7 @@ class Handle:
 
     def _writer(self) -> Any:
         """The table as LanceDB sees it, at this version."""
-        with self._mutex, _told("opening a table"):
+        with self._mutex, told("opening a table"):
             if self._table is None:
                 self._table = self._lake.db.open_table(self._name)
                 if self._at not in {-1, self._table.version}:
@@ -178,7 +157,7 @@ class Handle:
 
     # -- reading ----------------------------------------------------------------------------------
 
-    @_told("reading")
+    @told("reading")
     def read(
         self,
         where: str | None = None,
@@ -205,7 +184,7 @@ class Handle:
     ) -> Iterator[pa.RecordBatch]:
         """The same, in batches, for tables that do not fit in memory."""
         names = None if columns is None else list(columns)
-        with _told("reading"):
+        with told("reading"):
             if self._lake.fine:
                 yield from self._reader().to_batches(columns=names, filter=where, batch_size=rows)
             else:
@@ -223,37 +202,35 @@ class Handle:
             query = query.order_by([ColumnOrdering(column_name=c, ascending=up) for c, up in order])
         return query if limit is None else query.limit(limit)
 
-    @_told("counting")
+    @told("counting")
     def count(self, where: str | None = None) -> int:
         """How many rows pass ``where``."""
         return int((self._reader() if self._lake.fine else self._writer()).count_rows(where))
 
-    @_told("reading")
+    @told("reading")
     def take(self, offsets: Sequence[int]) -> pa.Table:
         """Whole rows by their position in a whole read, in the order asked."""
         return self._reader().take(offsets) if self._lake.fine else self._writer().take_offsets(offsets).to_arrow()
 
-    @_told("searching by vector")
+    @told("searching by vector")
     def nearest(
         self,
         vector: Any,
         k: int,
         *,
         where: str | None = None,
-        columns: Sequence[str] | None = None,
+        columns: Sequence[str] = ("id",),
         probes: int | None = None,
         refine: int | None = None,
         exact: bool = False,
     ) -> pa.Table:
         """The ``k`` rows nearest by cosine, with ``_distance`` (0 … 2); ``exact`` ignores the index."""
-        query = self._writer().search(vector, vector_column_name="vector").distance_type("cosine").limit(k)
-        query = query.where(where, prefilter=True) if where else query
-        query = query.select([*columns, "_distance"]) if columns is not None else query
+        query = self._writer().search(vector, vector_column_name="vector").distance_type("cosine")
         query = query.nprobes(probes) if probes else query
         query = query.refine_factor(refine) if refine else query
-        return (query.bypass_vector_index() if exact else query).to_arrow()
+        return _narrowed(query.bypass_vector_index() if exact else query, where, [*columns, "_distance"], k)
 
-    @_told("searching by text")
+    @told("searching by text")
     def match(
         self,
         text: str,
@@ -261,48 +238,47 @@ class Handle:
         k: int,
         *,
         where: str | None = None,
-        columns: Sequence[str] | None = None,
+        columns: Sequence[str] = ("id",),
         phrase: bool = False,
     ) -> pa.Table:
         """The ``k`` rows that match ``text`` best by BM25, with ``_score``."""
         from lancedb import query as asking
 
         kind: Any = asking.PhraseQuery if phrase else asking.MatchQuery
-        query = self._writer().search(kind(text, column), query_type="fts").limit(k)
-        query = query.where(where, prefilter=True) if where else query
-        return (query.select([*columns, "_score"]) if columns is not None else query).to_arrow()
+        query = self._writer().search(kind(text, column), query_type="fts")
+        return _narrowed(query, where, [*columns, "_score"], k)
 
     # -- writing ----------------------------------------------------------------------------------
 
-    @_told("appending")
+    @told("appending")
     def append(self, rows: pa.Table) -> None:
         """Add rows, in fragments that a later compaction can afford to rewrite."""
         for start in range(0, rows.num_rows, APPEND_ROWS):
             self._moved(self._writer().add(rows.slice(start, APPEND_ROWS)).version)
 
-    @_told("merging")
+    @told("merging")
     def merge(self, rows: pa.Table, on: str = "id") -> None:
         """Change the rows that are there, by key; columns that ``rows`` lacks keep their values."""
         self._moved(self._writer().merge_insert(on).when_matched_update_all().execute(rows).version)
 
-    @_told("deleting")
+    @told("deleting")
     def delete(self, where: str) -> None:
         """Remove the rows that pass ``where``."""
         self._moved(self._writer().delete(where).version)
 
-    @_told("moving a row")
+    @told("moving a row")
     def compare_and_set(self, where: str, values: Mapping[str, str]) -> bool:
         """Set columns (SQL expressions) where ``where`` holds; whether a row was there to set."""
         done = self._writer().update(where=where, values_sql=dict(values))
         self._at = done.version
         return bool(done.rows_updated)
 
-    @_told("adding columns")
+    @told("adding columns")
     def add_columns(self, columns: Sequence[pa.Field]) -> None:
         """New columns, null in every row there is."""
         self._moved(self._writer().add_columns(list(columns)).version)
 
-    @_told("dropping columns")
+    @told("dropping columns")
     def drop_columns(self, columns: Sequence[str]) -> None:
         """Remove columns."""
         self._moved(self._writer().drop_columns(list(columns)).version)
@@ -314,7 +290,7 @@ class Handle:
 
     # -- versions ---------------------------------------------------------------------------------
 
-    @_told("opening the newest version")
+    @told("opening the newest version")
     def latest(self) -> int:
         """Stand at the newest version."""
         if self._table is not None or not self._lake.fine:
@@ -322,7 +298,7 @@ class Handle:
         self._at = int(self._lake.dataset(self._name, None).version if self._lake.fine else self._table.version)
         return self._at
 
-    @_told("restoring a version")
+    @told("restoring a version")
     def restore(self, version: int) -> None:
         """Make what ``version`` held the newest version; transactions still in flight are refused."""
         table = self._writer()
@@ -330,18 +306,18 @@ class Handle:
         table.restore()
         self._at = int(table.version)
 
-    @_told("tagging")
+    @told("tagging")
     def tag(self, name: str) -> None:
         """Keep this version until the tag goes."""
         self._writer().tags.create(name, self._at)
 
-    @_told("removing a tag")
+    @told("removing a tag")
     def untag(self, name: str) -> None:
         """Let go of a tagged version."""
         if name in self._writer().tags.list():
             self._writer().tags.delete(name)
 
-    @_told("listing versions")
+    @told("listing versions")
     def versions(self) -> list[int]:
         """The versions that exist, oldest first."""
         if self._lake.fine:
@@ -350,18 +326,18 @@ class Handle:
 
     # -- upkeep (the policy is in upkeep.py) ----------------------------------------------------------
 
-    @_told("reading fragments")
+    @told("reading fragments")
     def fragments(self) -> list[Fragment]:
         """The table's pieces, oldest first."""
         pieces = self._reader().get_fragments()
         return [Fragment(f.fragment_id, f.metadata.physical_rows, f.num_deletions) for f in pieces]
 
-    @_told("reading indexes")
+    @told("reading indexes")
     def covered(self) -> dict[str, list[set[int]]]:
         """For each index, the fragments that each of its segments covers."""
         return {d.name: [set(s.fragment_ids) for s in d.segments] for d in self._reader().describe_indices()}
 
-    @_told("compacting")
+    @told("compacting")
     def compact(self, only: Iterable[int]) -> None:
         """Rewrite the fragments in ``only`` as few, without what was deleted from them."""
         keep, dataset = set(only), self._reader()
@@ -373,7 +349,7 @@ class Handle:
         )
         self.latest()
 
-    @_told("building an index")
+    @told("building an index")
     def create_index(self, index: Index, *, empty: bool = False) -> None:
         """Make an index over the whole table; ``empty`` only says how what is written later is read."""
         from lancedb.index import FTS, Bitmap, BTree, IvfFlat, LabelList
@@ -384,19 +360,19 @@ class Handle:
         self._writer().create_index(index.column, config=config, name=index.name, train=not empty)
         self.latest()
 
-    @_told("refreshing indexes")
+    @told("refreshing indexes")
     def refresh_indexes(self, names: Sequence[str]) -> None:
         """Bring scalar indexes up to date with rows written since."""
         self._reader().optimize.optimize_indices(index_names=list(names))
         self.latest()
 
-    @_told("counting")
+    @told("counting")
     def holding(self, where: str, fragments: Sequence[int]) -> int:
         """How many rows of some fragments pass ``where``."""
         dataset = self._reader()
         return int(dataset.scanner(filter=where, fragments=[dataset.get_fragment(f) for f in fragments]).count_rows())
 
-    @_told("building an index")
+    @told("building an index")
     def build(self, index: Index, fragments: Sequence[int]) -> Any:
         """Build a segment of a text or vector index over some fragments; nobody sees it until it is published."""
         text, vector = {"index_type": "INVERTED", **_TOKENS}, {"index_type": "IVF_FLAT", "metric": "cosine"}
@@ -405,19 +381,19 @@ class Handle:
             index.column, name=index.name, replace=True, fragment_ids=list(fragments), **how
         )
 
-    @_told("publishing an index")
+    @told("publishing an index")
     def publish(self, index: Index, segment: Any) -> None:
         """Make a built segment part of its index; segments of the same fragments give way to it."""
         self._reader().commit_existing_index_segments(index.name, index.column, [segment])
         self.latest()
 
-    @_told("dropping an index")
+    @told("dropping an index")
     def drop_index(self, name: str) -> None:
         """Remove an index."""
         self._writer().drop_index(name)
         self.latest()
 
-    @_told("optimising")
+    @told("optimising")
     def rewrite(self) -> None:
         """In a store without finer calls: compact, index and clean up in one."""
         self._writer().optimize(cleanup_older_than=dt.timedelta(seconds=3600))
@@ -436,7 +412,7 @@ class Handle:
         """
         return self._clean(older_than=dt.timedelta(seconds=max(seconds, 1e-6)), delete_unverified=unverified)
 
-    @_told("cleaning up")
+    @told("cleaning up")
     def _clean(self, **which: Any) -> int:
         done = self._reader().cleanup_old_versions(error_if_tagged_old_versions=False, **which)
         return int(done.bytes_removed)
@@ -446,3 +422,8 @@ def _ordering(order: Sequence[tuple[str, bool]]) -> Any:
     from lance.dataset import ColumnOrdering
 
     return [ColumnOrdering(c, up) for c, up in order] or None
+
+
+def _narrowed(query: Any, where: str | None, columns: list[str], k: int) -> pa.Table:
+    query = query.where(where, prefilter=True) if where else query
+    return query.select(columns).limit(k).to_arrow()

@@ -59,7 +59,7 @@ class Entities:
         found = self._source.ask(lambda view: fetch(view, "entities", ids))
         return [found[each] for each in ids if each in found]
 
-    def find(self, name: str, type: str) -> Entity | None:  # noqa: A002 - the word of the record
+    def find(self, name: str, type: str) -> Entity | None:  # noqa: A002
         """The entity of that name and type, whatever its case, width and white space (SPEC A7)."""
         return next(iter(self.many([entity_id(name, type)])), None)
 

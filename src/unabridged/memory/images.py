@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from unabridged.errors import InputError, NotFound, StoreError
+from unabridged.memory import snapshots
 from unabridged.memory.gather import Gathered, identity
 from unabridged.memory.paging import Page, metadata_where, optional, page
 from unabridged.memory.records import Image
@@ -154,26 +156,31 @@ class ArrowFiles:
     """Files in an object store (S3, GCS, Azure), through Arrow."""
 
     def __init__(self, uri: str) -> None:
+        self._uri = uri
+
+    @cached_property
+    def _at(self) -> tuple[Any, str]:
         from pyarrow import fs
 
         try:
-            self._system, self._root = fs.FileSystem.from_uri(uri)
+            system, root = fs.FileSystem.from_uri(self._uri)
         except (ValueError, OSError) as error:
             raise StoreError(f"images cannot be kept under this URI: {type(error).__name__}") from None
+        return system, str(root)
 
     def _path(self, key: str) -> str:
-        return f"{self._root}/{key[:2]}/{key}"
+        return f"{self._at[1]}/{key[:2]}/{key}"
 
     def write(self, key: str, raw: bytes) -> None:
         """One object: whole or not at all."""
-        self._system.create_dir(f"{self._root}/{key[:2]}", recursive=True)
-        with self._system.open_output_stream(self._path(key)) as out:
+        self._at[0].create_dir(f"{self._at[1]}/{key[:2]}", recursive=True)
+        with self._at[0].open_output_stream(self._path(key)) as out:
             out.write(raw)
 
     def read(self, key: str) -> bytes:
         """Its bytes."""
         try:
-            with self._system.open_input_stream(self._path(key)) as stream:
+            with self._at[0].open_input_stream(self._path(key)) as stream:
                 raw: bytes = stream.read()
                 return raw
         except FileNotFoundError:
@@ -181,12 +188,12 @@ class ArrowFiles:
 
     def has(self, key: str) -> bool:
         """Whether the object is there."""
-        return bool(self._system.get_file_info(self._path(key)).is_file)
+        return bool(self._at[0].get_file_info(self._path(key)).is_file)
 
     def remove(self, key: str) -> None:
         """Remove the object."""
         try:
-            self._system.delete_file(self._path(key))
+            self._at[0].delete_file(self._path(key))
         except FileNotFoundError:
             return
 
@@ -194,8 +201,8 @@ class ArrowFiles:
         """The names of all objects."""
         from pyarrow import fs
 
-        selector = fs.FileSelector(self._root, recursive=True, allow_not_found=True)
-        return [info.base_name for info in self._system.get_file_info(selector) if info.is_file]
+        selector = fs.FileSelector(self._at[1], recursive=True, allow_not_found=True)
+        return [info.base_name for info in self._at[0].get_file_info(selector) if info.is_file]
 
 
 class Images:
@@ -292,7 +299,8 @@ class Images:
         """Remove the files that no image names; how many. Held off while somebody writes."""
 
         def turn(writing: Any) -> int:
-            named = set(writing.view.rows("images", None, ["sha256"])["sha256"].to_pylist())
+            states = [writing.view, *(snapshots.view_of(self._store, each) for each in snapshots.listed(self._store))]
+            named = {key for view in states for key in view.rows("images", None, ["sha256"])["sha256"].to_pylist()}
             orphans = [key for key in self.files.names() if key not in named]
             for key in orphans:
                 self.files.remove(key)

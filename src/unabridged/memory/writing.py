@@ -93,7 +93,7 @@ class Transaction:
     def entity(
         self,
         name: str,
-        type: str,  # noqa: A002 - the word of the record
+        type: str,  # noqa: A002
         *,
         artifact: Artifact | str,
         aliases: Iterable[str] = (),

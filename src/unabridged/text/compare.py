@@ -66,9 +66,9 @@ def _recipes(recipes: Mapping[str, Any] | Iterable[Any]) -> Iterable[tuple[str, 
     pairs = recipes.items() if isinstance(recipes, Mapping) else [(None, recipe) for recipe in recipes]
     for name, recipe in pairs:
         whole = isinstance(recipe, Mapping) and ("segment" in recipe or "read" in recipe)
-        segment = recipe.get("segment", "paragraph") if whole else recipe
-        read = recipe.get("read", {}) if whole else {}
-        label = name or (recipe.get("name") if whole else None)
+        segment = recipe.get("segment", "paragraph") if whole else recipe  # type: ignore[union-attr]
+        read = recipe.get("read", {}) if whole else {}  # type: ignore[union-attr]
+        label = name or (recipe.get("name") if whole else None)  # type: ignore[union-attr]
         yield str(label or segment_spec(segment).method), segment, read
 
 

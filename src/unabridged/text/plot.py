@@ -31,14 +31,15 @@ def plot_chunks(sets: Mapping[str, ChunkSet], *, length: int | None = None, titl
     length = length or max((chunk.end for made in sets.values() for chunk in made), default=1)
     largest = max((max([made.cap, *(c.tokens for c in made)]) for made in sets.values()), default=1)
     height = _TOP + _ROW * len(sets) + 24
+    label = escape(title or "chunks", quote=True)
+    box = f"0 0 {_WIDTH + _LEFT + 10} {height}"
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH + _LEFT + 10} {height}" '
-        f'font-family="sans-serif" font-size="12" role="img" aria-label="{escape(title or "chunks", quote=True)}">',
-        f'<text x="4" y="18" font-weight="bold">{escape(title)}</text>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" role="img" aria-label="{label}">',
+        f'<g font-family="sans-serif" font-size="12"><text x="4" y="18" font-weight="bold">{escape(title)}</text>',
     ]
     for at, (name, made) in enumerate(sets.items()):
         parts += _row(name, made, _TOP + at * _ROW, length, largest)
-    parts.append(f'<text x="{_LEFT}" y="{height - 6}" fill="#555">0 … {length:,} characters</text></svg>')
+    parts.append(f'<text x="{_LEFT}" y="{height - 6}" fill="#555">0 … {length:,} characters</text></g></svg>')
     return "\n".join(parts)
 
 
@@ -59,6 +60,7 @@ def _row(name: str, made: ChunkSet, top: int, length: int, largest: int) -> list
         )
     line = base - _BAR * made.cap / largest
     parts.append(
-        f'<line x1="{_LEFT}" x2="{_LEFT + _WIDTH}" y1="{line:.2f}" y2="{line:.2f}" stroke="#e45756" stroke-dasharray="4 3"/>'
+        f'<line x1="{_LEFT}" x2="{_LEFT + _WIDTH}" y1="{line:.2f}" y2="{line:.2f}" '
+        'stroke="#e45756" stroke-dasharray="4 3"/>'
     )
     return parts

@@ -98,5 +98,5 @@ def _runs(values: Sequence[object] | None, size: int) -> NDArray[np.int64]:
     """Numbers that grow by one wherever the value changes, so that equal ends mean one value throughout."""
     if values is None:
         return np.zeros(size, np.int64)
-    changes = [0, *(int(a != b) for a, b in zip(values, values[1:], strict=False))]
+    changes = [0, *(int(a != b) for a, b in zip(values, values[1:], strict=False))]  # noqa: RUF007
     return np.cumsum(np.asarray(changes[:size], np.int64))

@@ -12,7 +12,7 @@ from unabridged.text.engine import Meter, pack
 from unabridged.text.packing import cut
 from unabridged.text.segmenters.pieces import Cut, Piece, finest
 from unabridged.text.segmenters.sentence import segment_sentence
-from unabridged.types import Span
+from unabridged.types import Span  # noqa: TC001
 
 if TYPE_CHECKING:
     from unabridged.text.documents.model import Document

@@ -62,8 +62,8 @@ _OURS = (
     Segmenter("fixed", "meaning is uniform; cut on a ruler (the control)", segment_fixed, provenance=()),
     Segmenter("paragraph", "the author's paragraph breaks are real", segment_paragraph),
     Segmenter("sentence", "sentences are atomic; pack tightly", segment_sentence),
-    Segmenter("recursive", "the strongest separator that still fits", segment_recursive, provenance=(), settings=("separators",)),
-    Segmenter("structural", "headings are boundaries; never merge across sections", segment_structural, settings=("prefix_section",)),
+    Segmenter("recursive", "the strongest separator that still fits", segment_recursive, provenance=(), settings=("separators",)),  # noqa: E501
+    Segmenter("structural", "headings are boundaries; never merge across sections", segment_structural, settings=("prefix_section",)),  # noqa: E501
     Segmenter("page", "the page is the unit", segment_page),
     Segmenter("semantic", "cut where neighbouring embeddings differ most", segment_semantic, "embedding", True,
               "segment.semantic", settings=("semantic_window", "semantic_percentile")),
@@ -111,7 +111,7 @@ def register_segmenter(
     if not isinstance(name, Segmenter):
         if not callable(function):
             raise ConfigError("function", f"found a {type(function).__name__}, expected a function of a document")
-        if function.__class__ is Segmenter:
+        if function.__class__ is Segmenter:  # type: ignore[comparison-overlap]
             raise ConfigError("function", "found a Segmenter, expected a function of a document")
         name = Segmenter(name, hypothesis, function, cost, needs_client, calls, tuple(provenance), settings)
     _REGISTERED[name.name] = name

@@ -39,7 +39,7 @@ def segment_semantic(document: Document, spec: SegmentSpec, tools: Tools) -> Cut
         return _fallback(document, spec, tools, str(reached))
     cuts = [0, *_strongest(ends, distances, percentile), len(document.text)]
     spans: list[Span] = []
-    for start, end in zip(cuts, cuts[1:], strict=False):
+    for start, end in zip(cuts, cuts[1:], strict=False):  # noqa: RUF007
         spans += pack_window(
             document.text, tools.costs, (start, end), spec.max_tokens,
             overlap=spec.overlap_tokens, minimum=spec.min_tokens,

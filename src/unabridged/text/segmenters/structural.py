@@ -111,7 +111,7 @@ def _units(section: _Section, tools: Tools, cap: int) -> list[int]:
     """Where units end: at blocks, and inside a block over the cap at its own cuts."""
     ends: list[int] = []
     for at, block in enumerate(section.blocks):
-        if at and section.blocks[at - 1].kind != "heading":
+        if at and section.blocks[at - 1].kind != "heading":  # noqa: SIM114
             ends.append(block.start)
         elif at and tools.costs.between(section.blocks[at - 1].start, block.end) > cap:
             ends.append(block.start)
