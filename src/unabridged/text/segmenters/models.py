@@ -147,7 +147,8 @@ class Models:
 
     def _row(self, stage: str, tokens_in: int) -> dict[str, Any]:
         row: dict[str, Any] = {
-            "stage": stage, "calls": 1, "tokens_in": tokens_in, "tokens_out": 0, "cost_usd": None, "model": None, "ok": False,  # noqa: E501
+            "stage": stage, "calls": 1, "tokens_in": tokens_in, "tokens_out": 0, "cost_usd": None,
+            "model": None, "ok": False,
         }  # fmt: skip
         self.trace.append(row)
         return row

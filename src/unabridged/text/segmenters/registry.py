@@ -62,7 +62,8 @@ _OURS = (
     Segmenter("fixed", "meaning is uniform; cut on a ruler (the control)", segment_fixed, provenance=()),
     Segmenter("paragraph", "the author's paragraph breaks are real", segment_paragraph),
     Segmenter("sentence", "sentences are atomic; pack tightly", segment_sentence),
-    Segmenter("recursive", "the strongest separator that still fits", segment_recursive, provenance=(), settings=("separators",)),  # noqa: E501
+    Segmenter("recursive", "the strongest separator that still fits", segment_recursive, provenance=(),
+              settings=("separators",)),
     Segmenter("structural", "headings are boundaries; never merge across sections", segment_structural, settings=("prefix_section",)),  # noqa: E501
     Segmenter("page", "the page is the unit", segment_page),
     Segmenter("semantic", "cut where neighbouring embeddings differ most", segment_semantic, "embedding", True,

@@ -205,7 +205,11 @@ def _placed(document: Document, chunks: Sequence[Chunk], provenance: Sequence[st
         return tuple(chunks)
     places = Places.of(document).of_spans([Span(chunk.start, chunk.end) for chunk in chunks])
     return tuple(
-        replace(chunk, page=page if "page" in provenance else None, section=section if "section" in provenance else None,  # noqa: E501
-                block_id=block if "block" in provenance else None)
+        replace(
+            chunk,
+            page=page if "page" in provenance else None,
+            section=section if "section" in provenance else None,
+            block_id=block if "block" in provenance else None,
+        )
         for chunk, (page, section, block) in zip(chunks, places, strict=True)
-    )  # fmt: skip
+    )

@@ -111,9 +111,9 @@ def _units(section: _Section, tools: Tools, cap: int) -> list[int]:
     """Where units end: at blocks, and inside a block over the cap at its own cuts."""
     ends: list[int] = []
     for at, block in enumerate(section.blocks):
-        if at and section.blocks[at - 1].kind != "heading":  # noqa: SIM114
-            ends.append(block.start)
-        elif at and tools.costs.between(section.blocks[at - 1].start, block.end) > cap:
+        above = section.blocks[at - 1] if at else None
+        # A heading stays with what it heads, if both fit.
+        if above and (above.kind != "heading" or tools.costs.between(above.start, block.end) > cap):
             ends.append(block.start)
         if tools.costs.between(block.start, block.end) > cap:
             ends.extend(block.cuts)
