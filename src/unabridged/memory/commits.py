@@ -21,14 +21,16 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import pyarrow as pa
 
 from unabridged.errors import Conflict, StoreError
-from unabridged.memory.dataset import Handle, Lake
 from unabridged.memory.lock import Lock, Readers, held
 from unabridged.memory.schema import VECTOR_TABLES, columns_of, from_table, to_table, vector_column
+from unabridged.memory.trouble import Gone
 from unabridged.memory.values import new_id
 from unabridged.memory.where import equals, literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from unabridged.memory.dataset import Handle, Lake
 
 __all__ = ["HEAD_SCHEMA", "Draft", "Head", "Place", "Source", "Store", "View", "Writing", "head_row"]
 

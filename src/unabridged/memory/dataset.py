@@ -15,38 +15,22 @@ from __future__ import annotations
 import datetime as dt
 import os
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from unabridged.errors import Conflict, MissingExtra
+from unabridged.memory.pieces import APPEND_ROWS, TOKENS, Pieces
 from unabridged.memory.trouble import told
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from unabridged.memory.schema import Index
 
-__all__ = ["APPEND_ROWS", "Fragment", "Handle", "Lake"]
+__all__ = ["Handle", "Lake"]
 
-APPEND_ROWS = 65_536  # rows a fragment: 100 MB at 384 wide, which a compaction rewrites in under a second
 _WIDE = 6  # columns from which the rows are found first: a tail of 12 fragments was read in 1.7 ms, not 4.7
-_TOKENS: dict[str, Any] = {
-    "base_tokenizer": "icu/split",
-    "stem": False,
-    "remove_stop_words": False,
-    "with_position": True,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Fragment:
-    """A piece of a table: rows written, rows deleted since."""
-
-    id: int
-    rows: int
-    deleted: int
 
 
 class Lake:
@@ -108,7 +92,7 @@ class Lake:
         return found
 
 
-class Handle:
+class Handle(Pieces):
     """One table, seen at one version; a writer's handle moves with what it writes.
 
     Every fenced write must move the table by exactly one version: anything else means that somebody
@@ -324,30 +308,7 @@ class Handle:
             return [v["version"] for v in self._reader().version_refs()]
         return [v["version"] for v in self._writer().list_versions()]
 
-    # -- upkeep (the policy is in upkeep.py) ----------------------------------------------------------
-
-    @told("reading fragments")
-    def fragments(self) -> list[Fragment]:
-        """The table's pieces, oldest first."""
-        pieces = self._reader().get_fragments()
-        return [Fragment(f.fragment_id, f.metadata.physical_rows, f.num_deletions) for f in pieces]
-
-    @told("reading indexes")
-    def covered(self) -> dict[str, list[set[int]]]:
-        """For each index, the fragments that each of its segments covers."""
-        return {d.name: [set(s.fragment_ids) for s in d.segments] for d in self._reader().describe_indices()}
-
-    @told("compacting")
-    def compact(self, only: Iterable[int]) -> None:
-        """Rewrite the fragments in ``only`` as few, without what was deleted from them."""
-        keep, dataset = set(only), self._reader()
-        dataset.optimize.compact_files(
-            target_rows_per_fragment=APPEND_ROWS,
-            excluded_fragment_ids=[f.fragment_id for f in dataset.get_fragments() if f.fragment_id not in keep],
-            materialize_deletions=True,
-            materialize_deletions_threshold=0.0,
-        )
-        self.latest()
+    # -- whole indexes ---------------------------------------------------------------------------------
 
     @told("building an index")
     def create_index(self, index: Index, *, empty: bool = False) -> None:
@@ -355,36 +316,9 @@ class Handle:
         from lancedb.index import FTS, Bitmap, BTree, IvfFlat, LabelList
 
         scalar = {"btree": BTree, "bitmap": Bitmap, "labels": LabelList}.get(index.kind)
-        heavy = FTS(**_TOKENS) if index.kind == "text" else IvfFlat(distance_type="cosine")
+        heavy = FTS(**TOKENS) if index.kind == "text" else IvfFlat(distance_type="cosine")
         config = heavy if scalar is None else scalar()
         self._writer().create_index(index.column, config=config, name=index.name, train=not empty)
-        self.latest()
-
-    @told("refreshing indexes")
-    def refresh_indexes(self, names: Sequence[str]) -> None:
-        """Bring scalar indexes up to date with rows written since."""
-        self._reader().optimize.optimize_indices(index_names=list(names))
-        self.latest()
-
-    @told("counting")
-    def holding(self, where: str, fragments: Sequence[int]) -> int:
-        """How many rows of some fragments pass ``where``."""
-        dataset = self._reader()
-        return int(dataset.scanner(filter=where, fragments=[dataset.get_fragment(f) for f in fragments]).count_rows())
-
-    @told("building an index")
-    def build(self, index: Index, fragments: Sequence[int]) -> Any:
-        """Build a segment of a text or vector index over some fragments; nobody sees it until it is published."""
-        text, vector = {"index_type": "INVERTED", **_TOKENS}, {"index_type": "IVF_FLAT", "metric": "cosine"}
-        how: dict[str, Any] = text if index.kind == "text" else vector
-        return self._reader().create_index_uncommitted(
-            index.column, name=index.name, replace=True, fragment_ids=list(fragments), **how
-        )
-
-    @told("publishing an index")
-    def publish(self, index: Index, segment: Any) -> None:
-        """Make a built segment part of its index; segments of the same fragments give way to it."""
-        self._reader().commit_existing_index_segments(index.name, index.column, [segment])
         self.latest()
 
     @told("dropping an index")
@@ -399,31 +333,13 @@ class Handle:
         self._writer().optimize(cleanup_older_than=dt.timedelta(seconds=3600))
         self.latest()
 
-    def clean(self, below: int) -> int:
-        """Remove untagged versions under ``below`` and their files; the bytes freed."""
-        old = [v for v in self.versions() if v < below]
-        return self._clean(versions=old) if old else 0
 
-    def clean_older(self, seconds: float, *, unverified: bool = False) -> int:
-        """Remove untagged versions but the newest that are older than that, and their files.
-
-        ``unverified`` also removes files that no version names (the debris of killed writers): only
-        while nobody else can be writing.
-        """
-        return self._clean(older_than=dt.timedelta(seconds=max(seconds, 1e-6)), delete_unverified=unverified)
-
-    @told("cleaning up")
-    def _clean(self, **which: Any) -> int:
-        done = self._reader().cleanup_old_versions(error_if_tagged_old_versions=False, **which)
-        return int(done.bytes_removed)
+def _narrowed(query: Any, where: str | None, columns: list[str], k: int) -> pa.Table:
+    query = query.where(where, prefilter=True) if where else query
+    return query.select(columns).limit(k).to_arrow()
 
 
 def _ordering(order: Sequence[tuple[str, bool]]) -> Any:
     from lance.dataset import ColumnOrdering
 
     return [ColumnOrdering(c, up) for c, up in order] or None
-
-
-def _narrowed(query: Any, where: str | None, columns: list[str], k: int) -> pa.Table:
-    query = query.where(where, prefilter=True) if where else query
-    return query.select(columns).limit(k).to_arrow()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from unabridged.errors import StoreError
-from unabridged.memory.dataset import APPEND_ROWS, Handle
+from unabridged.memory.pieces import APPEND_ROWS
 from unabridged.memory.schema import (
     INDEXES,
     OUTSIDE,
@@ -25,6 +25,7 @@ from unabridged.memory.schema import (
 
 if TYPE_CHECKING:
     from unabridged.memory.commits import Store, Writing
+    from unabridged.memory.dataset import Handle
 
 __all__ = ["migrate"]
 

@@ -17,14 +17,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from unabridged.errors import StoreError
-from unabridged.memory.dataset import APPEND_ROWS, Fragment, Handle
 from unabridged.memory.lock import WAIT
+from unabridged.memory.pieces import APPEND_ROWS, Fragment
 from unabridged.memory.schema import INDEXES, OUTSIDE, TABLES, Index
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from unabridged.memory.commits import Head, Store, Writing
+    from unabridged.memory.dataset import Handle
 
 __all__ = ["Plan", "Upkeep", "newest_run", "plan"]
 
