@@ -42,6 +42,8 @@ def story(error: BaseException | str) -> None:
         return
     for line in (error if isinstance(error, str) else _in_words(error)).splitlines():
         typer.secho(f"error: {line}", fg="red", err=True)
+    for line in getattr(error, "__notes__", ()):
+        note(line)
 
 
 def put(text: str) -> None:

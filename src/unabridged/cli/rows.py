@@ -32,6 +32,11 @@ class Outcome:
         """ok, chunked, truncated, skipped, empty or failed."""
         return "failed" if self.result is None else self.result.status
 
+    @property
+    def has_vector(self) -> bool:
+        """Whether there is a vector to write."""
+        return self.result is not None and self.result.vector is not None and self.result.vector.size > 0
+
 
 def table(outcomes: Sequence[Outcome], width: int, *, chunks: bool) -> pa.Table:
     """Rows for a sink. Without ``chunks`` one a text; with them a document row, then its chunks."""
@@ -96,8 +101,7 @@ def _rows(outcome: Outcome, *, chunks: bool) -> Iterator[tuple[dict[str, Any], A
         "warnings": list(outcome.warnings),
         "error": outcome.error,
     }
-    vector = None if result is None or result.vector is None or not result.vector.size else result.vector
-    yield row, vector
+    yield row, result.vector if result is not None and outcome.has_vector else None
     if chunks and result is not None and result.chunk_vectors is not None:
         yield from _chunk_rows(row, result)
 

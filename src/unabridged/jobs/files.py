@@ -178,7 +178,7 @@ def _walk(folder: str, skipped: Counter[str], *, hidden: bool) -> Iterator[str]:
         try:
             entries = sorted(os.scandir(todo.pop()), key=lambda entry: entry.name)
         except OSError:
-            skipped["unreadable folders"] += 1
+            skipped["unreadable"] += 1
             continue
         inner = []
         for entry in entries:
@@ -199,12 +199,12 @@ def _passed_over(entry: os.DirEntry[str], *, hidden: bool) -> str | None:
     try:
         kind = entry.stat().st_mode
     except OSError:  # a link to nothing, or round in a circle; or it went away
-        return "broken links" if entry.is_symlink() else "unreadable"
+        return "broken" if entry.is_symlink() else "unreadable"
     if stat.S_ISDIR(kind):
         if entry.is_symlink():
-            return "linked folders"
-        return "build folders" if entry.name in _SKIPPED_FOLDERS else None
-    return None if stat.S_ISREG(kind) else "not regular files"
+            return "linked"
+        return "build output" if entry.name in _SKIPPED_FOLDERS else None
+    return None if stat.S_ISREG(kind) else "special"
 
 
 def _size(name: str) -> int:
