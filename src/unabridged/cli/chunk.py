@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -36,6 +37,10 @@ def _chunk(
     min_tokens: Annotated[int, typer.Option("--min-tokens", help="Smaller chunks are merged where they fit.")] = 0,
     tokenizer: Annotated[str | None, typer.Option("--tokenizer", help="estimate, characters, cl100k_base, …")] = None,
     encoding: Annotated[str | None, typer.Option("--encoding", help="Of the files; told from the bytes.")] = None,
+    compare: Annotated[
+        str | None, typer.Option("--compare", help="Methods beside each other, by commas: fixed,paragraph.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the comparison to this SVG file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="A line of JSON a chunk, with its whole text.")] = False,
 ) -> None:
     """Show how texts would be cut: a preview of each chunk, and statistics.
@@ -45,6 +50,7 @@ def _chunk(
     unabridged chunk server.log --method sentence --json
     ```
     """
+    from unabridged.cli.compare import compare_methods
     from unabridged.cli.inputs import gather
     from unabridged.text.segmenters import split
 
@@ -54,6 +60,11 @@ def _chunk(
             if one.error is not None:
                 note(f"error: {one.id}: {one.error}")
                 failed += 1
+                continue
+            if compare or plot:
+                sizes = {"max_tokens": max_tokens, "overlap_tokens": overlap_tokens, "min_tokens": min_tokens}
+                methods = [part for part in (compare or method).replace(",", " ").split() if part]
+                compare_methods(one.id, one.text, methods, plot, tokenizer=tokenizer, **sizes)
                 continue
             made = split(
                 one.text,

@@ -19,7 +19,7 @@ from unabridged.text.markdown_lists import list_extent, quote_extent
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["Mark", "MarkKind", "heading_text", "paragraphs", "scan"]
+__all__ = ["Mark", "MarkKind", "heading_text", "paragraphs", "scan", "scan_marked"]
 
 MarkKind = Literal[
     "heading", "paragraph", "code", "table", "list", "quote", "html", "rule", "front_matter", "row", "note"
@@ -99,6 +99,11 @@ def scan(text: str) -> list[Mark]:
         floor = mark.end
     marks.extend(paragraphs(text, floor, len(text)))
     return marks
+
+
+def scan_marked(text: str) -> list[Mark]:
+    """The same without the paragraphs: what stands between the blocks given."""
+    return list(_Scanner(text).marks())
 
 
 def paragraphs(text: str, start: int, end: int) -> Iterator[Mark]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unabridged.text.boundaries import paragraphs
-from unabridged.text.markdown import heading_text, scan
+from unabridged.text.markdown import heading_text, scan_marked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from unabridged.text.documents.model import Document
+    from unabridged.text.markdown import Mark
     from unabridged.types import Span
 
 __all__ = ["Place", "Places"]
 
+_MARK = re.compile(r"\S")
 Place = tuple[int | None, str | None, str | None]
 # Whether a text can have a Markdown heading at all: most prose cannot, and need not be scanned.
 _MAYBE_HEADING = re.compile(r"(?:\A|\n) {0,3}(?:#{1,6}[ \t]|<h[1-6]|(?:=+|-+)[ \t\r]*(?:\n|\Z))", re.IGNORECASE)
@@ -51,14 +53,12 @@ class Places:
         if not _MAYBE_HEADING.search(text):
             ends = paragraphs(text)
             return cls._from([0, *ends[:-1].tolist()], None, None, None, None)
-        marks = scan(text)
-        section, number, sections, runs = None, 0, [], []
-        for mark in marks:
-            if mark.kind == "heading":
-                section, number = heading_text(text, mark) or None, number + 1
-            sections.append(section)
-            runs.append(number)
-        return cls._from([mark.start for mark in marks], None, None, sections, runs)
+        marks = scan_marked(text)
+        starts = _starts(text, marks)
+        heads = [mark for mark in marks if mark.kind == "heading"]
+        titles = [None, *(heading_text(text, mark) or None for mark in heads)]
+        numbers = np.asarray([mark.start for mark in heads], np.int64).searchsorted(starts, "right").tolist()
+        return cls._from(starts.tolist(), None, None, [titles[number] for number in numbers], numbers)
 
     @classmethod
     def _from(
@@ -92,6 +92,19 @@ class Places:
                 opens.tolist(), closes.tolist(), same_page, same_section, strict=True
             )
         ]
+
+
+def _starts(text: str, marks: Sequence[Mark]) -> NDArray[np.int64]:
+    """Where blocks start: those that are marked, what follows each, and paragraphs outside of them."""
+    opens = np.asarray([mark.start for mark in marks], np.int64)
+    closes = np.asarray([mark.end for mark in marks], np.int64)
+    free = np.concatenate((np.zeros(1, np.int64), paragraphs(text)[:-1]))
+    inside = opens.searchsorted(free, "right") - 1
+    free = free[(inside < 0) | (free >= closes[np.maximum(inside, 0)])]
+    after = [_MARK.search(text, mark.end) for mark in marks]
+    follows = np.asarray([found.start() for found in after if found], np.int64)
+    follows = follows[follows < len(text)]
+    return np.unique(np.concatenate((free, opens, follows)))
 
 
 def _runs(values: Sequence[object] | None, size: int) -> NDArray[np.int64]:
