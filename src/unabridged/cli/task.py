@@ -126,7 +126,7 @@ class Task:
     def _count(self, outcome: Outcome) -> None:
         self.texts += 1
         blank = outcome.status == "skipped"
-        self.blank += blank
+        self.blank += blank and not self.blank_fails
         if outcome.status == "failed" or (blank and self.blank_fails):
             self.failed += 1
             if self.raises:
