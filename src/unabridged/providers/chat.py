@@ -103,8 +103,8 @@ class Chat:
             self.http.refuse(answer, "the reply has no choices[0].message.content")
         if not isinstance(text, str):
             self.http.refuse(answer, "the answer is no text")
-        spent = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
+        read, wrote = usage.get("prompt_tokens"), usage.get("completion_tokens")
         cost = None
-        if self.prices and None not in spent:
-            cost = sum(count * price / 1e6 for count, price in zip(spent, self.prices, strict=True))
-        return ChatReply(text, *spent, answer.data.get("model"), cost, choice.get("finish_reason") != "length")
+        if self.prices and read is not None and wrote is not None:
+            cost = (read * self.prices[0] + wrote * self.prices[1]) / 1e6
+        return ChatReply(text, read, wrote, answer.data.get("model"), cost, choice.get("finish_reason") != "length")

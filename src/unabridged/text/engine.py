@@ -170,7 +170,7 @@ class _Packer:
             start = new
             high = self._reach(start, new)
         if high <= new:
-            raise CapUnenforceable(f"the character at {new} alone is over the limit")
+            high = self._counted_reach(new)
         return start, self._boundary(start, new, base, high)
 
     def _reach(self, start: int, new: int) -> int:
@@ -180,6 +180,15 @@ class _Packer:
             costs = meter.costs
             reach = min(reach, costs.select(costs.at(new if meter.new_only else start) + meter.room))
         return reach
+
+    def _counted_reach(self, new: int) -> int:
+        """How far a chunk may go where the prefix sums say not one character: they may be rough."""
+        width = 1
+        if self._over(new, new + width) is not None:
+            raise CapUnenforceable(f"the character at {new} alone is over the limit")
+        while new + 2 * width <= len(self.text) and self._over(new, new + 2 * width) is None:
+            width *= 2
+        return new + width
 
     def _boundary(self, start: int, new: int, base: int, high: int) -> int:
         """The best boundary in ``(new, high]``, of which ``base`` is the last between whole units."""
@@ -240,9 +249,7 @@ class _Packer:
 
     def _over(self, start: int, end: int) -> tuple[Meter, int] | None:
         for meter in (self.first, *(meter for meter, _ in self.others)):
-            if meter.costs.is_sure(start, end):
-                continue
-            if (actual := meter.costs.between(start, end)) > meter.cap:
+            if not meter.new_only and (actual := meter.costs.between(start, end)) > meter.cap:
                 return meter, actual
         return None
 

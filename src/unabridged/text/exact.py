@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from array import array
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -240,61 +242,60 @@ class Counted:
         fixed = max(0, self.count(""))
         ranges = list(blocks(text, _SAMPLE))
         costs = [max(0, self.count(text[start:end]) - fixed) for start, end in ranges]
-        ends = np.fromiter((end for _, end in ranges), np.int64, len(ranges))
-        return _Stretched(
-            text,
-            self.count,
-            shape,
-            np.concatenate(([0], ends)),
-            np.concatenate(([0], shape.many(ends))),
-            np.concatenate(([0], np.cumsum(costs, dtype=np.int64))),
-            fixed,
-        )
+        offsets = [0, *(end for _, end in ranges)]
+        return _Stretched(text, self.count, shape, offsets, [0, *accumulate(costs)], fixed)
+
+
+# How much of a block's cost follows the estimator's shape, beside its characters evenly: enough
+# that prose fits, not so much that a word after a thousand spaces is charged for them all.
+_SHAPE = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Stretched:
-    """Between two counted offsets, costs follow the estimator's shape; spaces are spread evenly."""
+    """Between two counted offsets, costs follow the estimator's shape and the characters."""
 
     text: str
     recount: Callable[[str], int]
     shape: Costs
-    offsets: Offsets
-    shapes: Offsets
-    sums: Offsets
+    offsets: list[int]
+    sums: list[int]
     fixed: int
+    known: dict[tuple[int, int], int] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
-        return int(self.sums[-1]) + self.fixed
+        return self.sums[-1] + self.fixed
 
     def at(self, offset: int) -> int:
-        return int(self.many([offset])[0])
+        return self._within(self._block(self.offsets, offset), offset)
+
+    def _block(self, marks: list[int], value: int) -> int:
+        return max(0, min(bisect_right(marks, value) - 1, len(marks) - 2))
+
+    def _weight(self, offset: int) -> int:
+        return _SHAPE * self.shape.at(offset) + offset
+
+    def _within(self, block: int, offset: int) -> int:
+        origin, step = self._weight(self.offsets[block]), self.sums[block + 1] - self.sums[block]
+        width = max(1, self._weight(self.offsets[block + 1]) - origin)
+        return self.sums[block] - (origin - self._weight(offset)) * step // width
 
     def many(self, offsets: Sequence[int] | Offsets) -> Offsets:
-        places = np.asarray(offsets, np.int64)
-        last = len(self.offsets) - 2
-        block = np.clip(self.offsets.searchsorted(places, "right") - 1, 0, last)
-        start, stop = self.offsets[block], self.offsets[block + 1]
-        shape = self.shape.many(places) - self.shapes[block]
-        width = np.maximum(1, self.shapes[block + 1] - self.shapes[block])
-        flat = self.shapes[block + 1] == self.shapes[block]
-        share = np.where(flat, (places - start) / np.maximum(1, stop - start), shape / width)
-        step = self.sums[block + 1] - self.sums[block]
-        return self.sums[block] + np.ceil(share * step).astype(np.int64)
+        return np.fromiter((self.at(int(offset)) for offset in offsets), np.int64, len(offsets))
 
     def select(self, budget: int) -> int:
-        low, high = 0, int(self.offsets[-1])
-        while low < high:
-            middle = (low + high + 1) // 2
-            if self.at(middle) <= budget:
-                low = middle
-            else:
-                high = middle - 1
-        return low
+        if budget < 0:
+            return 0
+        block = self._block(self.sums, budget)
+        inside = range(self.offsets[block], self.offsets[block + 1] + 1)
+        return inside[0] + bisect_right(inside, budget, key=lambda offset: self._within(block, offset)) - 1
 
     def between(self, start: int, end: int) -> int:
-        return self.recount(self.text[start:end])
+        found = self.known.get((start, end))
+        if found is None:
+            found = self.known[start, end] = self.recount(self.text[start:end])
+        return found
 
     def is_sure(self, start: int, end: int) -> bool:
         return False

@@ -226,9 +226,11 @@ class _Scanner:
         return self._rule(line, found) if len(dashes) >= 3 else self._bullet(line, found) if dashes == "-" else None
 
     def _underlined(self, line: int, found: re.Match[str], level: int) -> Mark:
-        start = line
-        while (above := self._above(start)) is not None:
-            start = above
+        start = above = line
+        while (higher := self._above(above)) is not None:
+            above = higher
+            # Indented lines at the top are code; further down they continue the paragraph.
+            start = above if _indent(self.text, above) < 4 else start
         return Mark("heading", start, _trimmed(self.text, found.end()), level)
 
     def _rule(self, line: int, found: re.Match[str]) -> Mark:

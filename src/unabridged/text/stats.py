@@ -28,7 +28,7 @@ class ChunkStats(Mapping[str, Any]):
 
     def __getitem__(self, key: str) -> Any:
         """A field by its name."""
-        if key not in self.__slots__:  # type: ignore[attr-defined]
+        if key not in tuple(self):
             raise KeyError(key)
         return getattr(self, key)
 
