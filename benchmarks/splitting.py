@@ -3,7 +3,7 @@
 Documents of 100 KB (UTF-8), one core, CPU time, best of the rounds; the same size and overlap for
 all in each group, in one run, so that the ratios hold on any machine. Faults are counted on every
 chunk: characters that are not blank and in no chunk, chunks over the limit by the group's own unit,
-offsets at which the chunk's text does not stand (``null``: none are given).
+offsets at which the chunk's text does not stand.
 """
 
 from __future__ import annotations
@@ -67,6 +67,8 @@ def _row(each: Contender, texts: list[str], size: int, limit: int, count: Callab
         begun = time.process_time()
         answers = [each.split(text) for text in texts]
         seconds = min(seconds, time.process_time() - begun)
+    if each.read is _nothing:
+        return {"name": each.name, "speed": round(size / 1e6 / seconds, 1)}
     faults = [_faults(text, each.read(text, answer), limit, count) for text, answer in zip(texts, answers, strict=True)]
     chunks, lost, over, wrong = (sum(column) for column in zip(*faults, strict=True))
     return {
@@ -75,11 +77,8 @@ def _row(each: Contender, texts: list[str], size: int, limit: int, count: Callab
         "chunks": chunks,
         "lost": lost,
         "over": over,
-        "wrong_offsets": wrong if each.name not in _WITHOUT_OFFSETS else None,
+        "wrong_offsets": wrong,
     }
-
-
-_WITHOUT_OFFSETS: set[str] = set()
 
 
 def _faults(text: str, pieces: Pieces, limit: int, count: Callable[[str], int]) -> tuple[int, int, int, int]:
@@ -96,11 +95,26 @@ def _faults(text: str, pieces: Pieces, limit: int, count: Callable[[str], int]) 
             start = found  # noqa: PLW2901 - where it stands in truth
         covered[start : start + len(piece)] = b"\1" * len(piece)
         at = start + len(piece)
-    lost = sum(1 for character, seen in zip(text, covered, strict=True) if not seen and not character.isspace())
-    return len(pieces), lost, over, wrong
+    return len(pieces), _not_covered(text, covered), over, wrong
 
 
-def _chunks_of(text: str, answer: Any) -> Pieces:  # noqa: ARG001
+def _not_covered(text: str, covered: bytearray) -> int:
+    """The characters that are neither blank nor in any chunk."""
+    lost, at = 0, covered.find(0)
+    while at >= 0:
+        end = covered.find(1, at)
+        end = len(text) if end < 0 else end
+        lost += len("".join(text[at:end].split()))
+        at = covered.find(0, end)
+    return lost
+
+
+def _nothing(_text: str, _answer: Any) -> Pieces:
+    """A tokenizer by itself: only its speed is of interest."""
+    return []
+
+
+def _chunks_of(_text: str, answer: Any) -> Pieces:
     return [(chunk.start, chunk.text) for chunk in answer]
 
 
@@ -133,7 +147,7 @@ def _groups() -> dict[str, tuple[int, Callable[[str], int], list[Contender]]]:
     def exactly(piece: str) -> int:
         return len(encoding.encode_ordinary(piece))
 
-    by_characters = [*_ours("", Characters(), _CHARS, _CHARS_OVERLAP), *_character_peers()]
+    by_characters = [*_ours("characters", Characters(), _CHARS, _CHARS_OVERLAP), *_character_peers()]
     by_tokens = [
         *_ours("quicktok", "cl100k_base", _TOKENS, _TOKENS_OVERLAP),
         *_ours("tiktoken", encoding, _TOKENS, _TOKENS_OVERLAP, rounds=1),
@@ -141,7 +155,11 @@ def _groups() -> dict[str, tuple[int, Callable[[str], int], list[Contender]]]:
     ]
     return {
         f"{_CHARS} characters": (_CHARS, len, by_characters),
-        f"{_TOKENS} estimated tokens": (_TOKENS, Estimate().count, _ours("", None, _TOKENS, _TOKENS_OVERLAP, 5)),
+        f"{_TOKENS} estimated tokens": (
+            _TOKENS,
+            Estimate().count,
+            _ours("estimate", None, _TOKENS, _TOKENS_OVERLAP, 5),
+        ),
         f"{_TOKENS} exact tokens": (_TOKENS, exactly, by_tokens),
     }
 
@@ -187,10 +205,9 @@ def _token_peers(encoding: Any, exactly: Callable[[str], int]) -> list[Contender
     )
     rust = semantic_text_splitter.TextSplitter.from_tiktoken_model("gpt-4", _TOKENS, overlap=_TOKENS_OVERLAP)
     by_count = semchunk.chunkerify(exactly, _TOKENS, memoize=False)
-    _WITHOUT_OFFSETS.update({"tiktoken alone", "quicktok alone"})
     return [
-        Contender("tiktoken alone", encoding.encode_ordinary, lambda text, _: [(0, text[:1]), (0, text)][:0]),
-        Contender("quicktok alone", _quicktok(), lambda text, _: [(0, text[:1]), (0, text)][:0]),
+        Contender("tiktoken alone", encoding.encode_ordinary, _nothing),
+        Contender("quicktok alone", _quicktok(), _nothing),
         Contender(
             "langchain-text-splitters, tiktoken",
             lambda text: langchain.create_documents([text]),
