@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +13,6 @@ from unabridged.text.boundaries import paragraphs
 from unabridged.text.markdown import heading_text, scan_marked
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from unabridged.text.documents.model import Document
@@ -22,10 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Place", "Places"]
 
-_MARK = re.compile(r"\S")
 Place = tuple[int | None, str | None, str | None]
 # Whether a text can have a Markdown heading at all: most prose cannot, and need not be scanned.
-_MAYBE_HEADING = re.compile(r"(?:\A|\n) {0,3}(?:#{1,6}[ \t]|<h[1-6]|(?:=+|-+)[ \t\r]*(?:\n|\Z))", re.IGNORECASE)
+_HEADING_LINE = r" {0,3}(?:#{1,6}[ \t]|<[hH][1-6]|[=-]+[ \t\r]*(?:\n|\Z))"
+_FIRST_HEADING, _MAYBE_HEADING = re.compile(_HEADING_LINE), re.compile(r"\n" + _HEADING_LINE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,15 +49,17 @@ class Places:
             ids = [block.id for block in blocks]
             return cls._from([block.start for block in blocks], ids, pages, names, paths)
         text = document.text
-        if not _MAYBE_HEADING.search(text):
+        if not (_FIRST_HEADING.match(text) or _MAYBE_HEADING.search(text)):
             ends = paragraphs(text)
             return cls._from([0, *ends[:-1].tolist()], None, None, None, None)
         marks = scan_marked(text)
         starts = _starts(text, marks)
         heads = [mark for mark in marks if mark.kind == "heading"]
-        titles = [None, *(heading_text(text, mark) or None for mark in heads)]
-        numbers = np.asarray([mark.start for mark in heads], np.int64).searchsorted(starts, "right").tolist()
-        return cls._from(starts.tolist(), None, None, [titles[number] for number in numbers], numbers)
+        runs = np.asarray([mark.start for mark in heads], np.int64).searchsorted(starts, "right")
+        none = np.zeros(len(starts), np.int64)
+        if len(starts):
+            starts[0] = 0
+        return cls(starts, None, None, _Titles(text, heads, runs), none, runs)
 
     @classmethod
     def _from(
@@ -94,6 +95,22 @@ class Places:
         ]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Titles(Sequence[str | None]):
+    """The section of each block, its title read from the text only when asked for."""
+
+    text: str
+    heads: Sequence[Mark]
+    runs: NDArray[np.int64]
+
+    def __getitem__(self, at: Any) -> Any:
+        number = int(self.runs[at])
+        return heading_text(self.text, self.heads[number - 1]) or None if number else None
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+
 def _starts(text: str, marks: Sequence[Mark]) -> NDArray[np.int64]:
     """Where blocks start: those that are marked, what follows each, and paragraphs outside of them."""
     opens = np.asarray([mark.start for mark in marks], np.int64)
@@ -101,10 +118,11 @@ def _starts(text: str, marks: Sequence[Mark]) -> NDArray[np.int64]:
     free = np.concatenate((np.zeros(1, np.int64), paragraphs(text)[:-1]))
     inside = opens.searchsorted(free, "right") - 1
     free = free[(inside < 0) | (free >= closes[np.maximum(inside, 0)])]
-    after = [_MARK.search(text, mark.end) for mark in marks]
-    follows = np.asarray([found.start() for found in after if found], np.int64)
-    follows = follows[follows < len(text)]
-    return np.unique(np.concatenate((free, opens, follows)))
+    # What follows a block without a blank line between them starts one too.
+    follows = np.asarray([mark.end + 1 for mark in marks if text[mark.end + 1 : mark.end + 2] > " "], np.int64)
+    starts = np.concatenate((free, opens, follows))
+    starts.sort(kind="stable")
+    return starts[np.concatenate((np.ones(1, np.bool_), starts[1:] != starts[:-1]))]
 
 
 def _runs(values: Sequence[object] | None, size: int) -> NDArray[np.int64]:
