@@ -9,6 +9,7 @@ anything else is refused rather than guessed, because a wrong guess is a wrong v
 from __future__ import annotations
 
 import codecs
+import fnmatch
 import glob
 import os
 import re
@@ -160,15 +161,35 @@ def _expanded(path: str, skipped: Counter[str], *, hidden: bool) -> Iterator[tup
 
 
 def _matched(pattern: str, skipped: Counter[str], *, hidden: bool) -> Iterator[tuple[str, bool]]:
-    names = sorted(glob.glob(pattern, recursive=True, include_hidden=hidden))  # noqa: PTH207
+    if "**" in Path(pattern).parts:
+        names = _matched_below(Path(pattern).parts, skipped, hidden=hidden)
+    else:
+        names = sorted(glob.glob(pattern, include_hidden=hidden))  # noqa: PTH207
     if not names:
         raise UnreadableFile(_printable(pattern), "no file matches")
     for name in names:
         if Path(name).is_dir():
-            if "**" not in pattern:
-                yield from ((inner, False) for inner in _walk(name, skipped, hidden=hidden))
+            yield from ((inner, False) for inner in _walk(name, skipped, hidden=hidden))
         else:
             yield name, False
+
+
+def _matched_below(parts: tuple[str, ...], skipped: Counter[str], *, hidden: bool) -> list[str]:
+    """The files that a pattern with ``**`` means, by a walk of ours: glob follows links to folders, and loops."""
+    plain = next(at for at, part in enumerate(parts) if _MAGIC.search(part))
+    base, wild = Path(*parts[:plain]), parts[plain:]
+    shown = hidden or any(part.startswith(".") for part in wild)
+    names = (name.removeprefix("./") for name in _walk(str(base), skipped, hidden=shown))
+    return [name for name in names if _fits(Path(name).parts[plain:], wild)]
+
+
+def _fits(parts: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
+    if not pattern:
+        return not parts
+    if pattern[0] != "**":
+        return bool(parts) and fnmatch.fnmatchcase(parts[0], pattern[0]) and _fits(parts[1:], pattern[1:])
+    rest = pattern[1:] or ("*",)
+    return any(_fits(parts[at:], rest) for at in range(len(parts)))
 
 
 def _walk(folder: str, skipped: Counter[str], *, hidden: bool) -> Iterator[str]:
