@@ -145,19 +145,25 @@ def sentences(text: str, start: int = 0, end: int | None = None) -> Iterator[int
     stop = len(text) if end is None else end
     for found in _STOP.finditer(text, start, stop):
         place, after = found.span()
-        if text[place] != "." or _is_end(text, place, after):
+        if _is_end(text, place, after):
             yield after
 
 
+# Stops that may stand inside a sentence.
+_UNSURE = frozenset(".!?…")
 # No abbreviation that is known is longer, with its inner stops.
 _LONGEST_SHORT = 8
 
 
 def _is_end(text: str, stop: int, end: int) -> bool:
-    """Does the full stop at ``stop`` end a sentence, or an abbreviation?"""
-    following = text[end : end + 1]
-    if following.islower() and not text[stop + 1].isspace():
-        return False  # a closing quote, and the sentence around it goes on
+    """Does the stop before ``end`` end a sentence, or an abbreviation, a quotation, a pause?"""
+    mark, following = text[stop], text[end : end + 1]
+    if mark not in _UNSURE:
+        return True
+    if following.islower() and (mark == "…" or text[max(0, stop - 1)] == "." or not text[stop + 1].isspace()):
+        return False
+    if mark != ".":
+        return True
     before = text[max(0, stop - _LONGEST_SHORT - 2) : stop].split()
     word = before[-1] if before else ""
     if not word or len(word) > _LONGEST_SHORT or text[stop - 1].isspace():
@@ -200,7 +206,7 @@ class Sentences:
         found = [*_STOP.finditer(text, max(0, low - _BEHIND), min(len(text), high + _BEHIND))]
         for one in reversed(found):
             place, after = one.span()
-            if low < after <= high and (text[place] != "." or _is_end(text, place, after)):
+            if low < after <= high and _is_end(text, place, after):
                 return after
         return None
 
@@ -215,7 +221,7 @@ class Sentences:
             place, after = found.span()
             if after > high:
                 break
-            if after > bottom and (text[place] != "." or _is_end(text, place, after)):
+            if after > bottom and _is_end(text, place, after):
                 return after
             found = _STOP.search(text, after, limit)
         self._remember(low, high)

@@ -49,6 +49,7 @@ _FIGURES = "0123456789.,_:"
 _LINK = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,15}://[!-~]*|www\.[!-~]*")
 # What no browser takes; a longer link is cut like anything else.
 _LONGEST_LINK = 2048
+_LONGEST_SCHEME = 16
 
 
 def forced_cut(text: str, at: int, floor: int) -> int:
@@ -85,14 +86,19 @@ def forced_start(text: str, at: int, floor: int, ceiling: int) -> int:
     return min(place, ceiling)
 
 
+def _before(text: str, low: int, at: int) -> tuple[int, int]:
+    """The last marks of a URL that begin before ``at``."""
+    return text.rfind("://", low, at + 2), text.rfind("www.", low, at + 3)
+
+
 def _atom(text: str, at: int, floor: int) -> tuple[int, int] | None:
     """The number or URL that has ``at`` inside, if there is one; it starts at ``floor`` at the earliest."""
     low = max(floor, at - _LONGEST_LINK)
-    sign = max(text.rfind("://", low, at + 2), text.rfind("www.", low, at + 3))
-    if sign >= 0:
-        for link in _LINK.finditer(text, max(low, sign - 16), at + _LONGEST_LINK):
-            if link.start() < at < link.end():
-                return link.span()
+    for sign in (*_before(text, low, at), text.find("://", at, at + _LONGEST_SCHEME + 3)):
+        if sign >= 0:
+            for link in _LINK.finditer(text, max(low, sign - _LONGEST_SCHEME), at + _LONGEST_LINK):
+                if link.start() < at < link.end():
+                    return link.span()
     before, after = text[at - 1], text[at]
     if before in _FIGURES and after in _FIGURES and (before.isdigit() or after.isdigit()):
         start = low + len(text[low:at].rstrip(_FIGURES))
