@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from unabridged.text.documents.model import Document
     from unabridged.text.markdown import Mark
+    from unabridged.text.scan import Scan
     from unabridged.types import Span
 
 __all__ = ["Place", "Places"]
@@ -39,7 +40,7 @@ class Places:
     section_runs: NDArray[np.int64]
 
     @classmethod
-    def of(cls, document: Document) -> Places:
+    def of(cls, document: Document, scan: Scan | None = None) -> Places:
         """From the blocks; of a bare text, from its blank lines and headings."""
         blocks = document.blocks
         if blocks:
@@ -50,10 +51,10 @@ class Places:
             return cls._from([block.start for block in blocks], ids, pages, names, paths)
         text = document.text
         if not (_FIRST_HEADING.match(text) or _MAYBE_HEADING.search(text)):
-            ends = paragraphs(text)
+            ends = paragraphs(text, scan)
             return cls._from([0, *ends[:-1].tolist()], None, None, None, None)
         marks = scan_marked(text)
-        starts = _starts(text, marks)
+        starts = _starts(text, marks, scan)
         heads = [mark for mark in marks if mark.kind == "heading"]
         runs = np.asarray([mark.start for mark in heads], np.int64).searchsorted(starts, "right")
         none = np.zeros(len(starts), np.int64)
@@ -111,11 +112,13 @@ class _Titles(Sequence[str | None]):
         return len(self.runs)
 
 
-def _starts(text: str, marks: Sequence[Mark]) -> NDArray[np.int64]:
+def _starts(text: str, marks: Sequence[Mark], scan: Scan | None) -> NDArray[np.int64]:
     """Where blocks start: those that are marked, what follows each, and paragraphs outside of them."""
     opens = np.asarray([mark.start for mark in marks], np.int64)
     closes = np.asarray([mark.end for mark in marks], np.int64)
-    free = np.concatenate((np.zeros(1, np.int64), paragraphs(text)[:-1]))
+    free = np.concatenate((np.zeros(1, np.int64), paragraphs(text, scan)[:-1]))
+    if not marks:
+        return free
     inside = opens.searchsorted(free, "right") - 1
     free = free[(inside < 0) | (free >= closes[np.maximum(inside, 0)])]
     # What follows a block without a blank line between them starts one too.

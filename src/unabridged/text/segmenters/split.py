@@ -82,9 +82,9 @@ def split(
     document = made.document or document
     chunks, enforced = _chunks(document, made, spec, tools)
     if not made.method or made.method == segmenter.name:
-        chunks = _placed(document, chunks, segmenter.provenance)
+        chunks = _placed(document, chunks, segmenter.provenance, tools)
     else:
-        chunks = _placed(document, chunks, find_segmenter(made.method.rpartition("->")[2]).provenance)
+        chunks = _placed(document, chunks, find_segmenter(made.method.rpartition("->")[2]).provenance, tools)
     said = (*document.warnings, *spec.warnings, *made.notes, *made.fell_back)
     extra = {"cap_enforced": enforced, **made.extra}
     return ChunkSet(chunks, made.method or segmenter.name, spec.max_tokens, extra, tuple(models.trace), said)
@@ -200,10 +200,11 @@ def _with_additions(chunk: Chunk, piece: Piece | Span, tokens: int) -> Chunk:
     return replace(chunk, text=text, tokens=tokens, source=chunk.text, overlap_tokens=overlap)
 
 
-def _placed(document: Document, chunks: Sequence[Chunk], provenance: Sequence[str]) -> tuple[Chunk, ...]:
+def _placed(document: Document, chunks: Sequence[Chunk], provenance: Sequence[str], tools: Tools) -> tuple[Chunk, ...]:
     if not provenance or not chunks:
         return tuple(chunks)
-    places = Places.of(document).of_spans([Span(chunk.start, chunk.end) for chunk in chunks])
+    scan = getattr(tools.costs, "scan", None)
+    places = Places.of(document, scan).of_spans([Span(chunk.start, chunk.end) for chunk in chunks])
     return tuple(
         replace(
             chunk,
