@@ -50,7 +50,7 @@ def paragraphs(text: str, scan: Scan | None = None) -> Offsets:
     else:
         feeds = bits_at(scan.feeds)
         found = _next_clear(scan.spaces, feeds[1:][_blank_between(text, scan, feeds)])
-        found = found[np.flatnonzero(np.diff(found, prepend=-1))]
+        found = np.concatenate((found[:1], found[1:][found[1:] != found[:-1]]))
     return found if len(found) and found[-1] == scan.size else np.append(found, scan.size)
 
 
@@ -69,7 +69,7 @@ def _ends_by_bits(scan: Scan) -> Offsets:
 
 def _blank_between(text: str, scan: Scan, feeds: Offsets) -> NDArray[np.bool_]:
     """For each line feed but the last: is there nothing but white space until the next one?"""
-    gaps = np.diff(feeds)
+    gaps = feeds[1:] - feeds[:-1]
     blank = gaps == 1
     maybe = np.flatnonzero(~blank)
     maybe = maybe[_is_set(scan.spaces, feeds[maybe] + 1)]

@@ -110,7 +110,7 @@ class _Units:
         sums = [meter.costs.many(bounds) for meter in meters]
         big = np.zeros(len(ends), np.bool_)
         for meter, row in zip(meters, sums, strict=True):
-            big |= np.diff(row) > meter.room
+            big |= row[1:] - row[:-1] > meter.room
         return cls(_quick(bounds), tuple(_quick(row) for row in sums), big.tobytes() + b"\0")
 
 
@@ -122,7 +122,9 @@ def _quick(numbers: Offsets) -> Sequence[int]:
 class _Packer:
     """The state that does not change from chunk to chunk. The first meter is the one that mostly decides."""
 
-    __slots__ = ("at", "bounds", "costs", "first", "levels", "others", "overlap", "select", "sums", "text", "units")
+    __slots__ = (
+        "alone", "at", "bounds", "costs", "first", "levels", "others", "overlap", "select", "sums", "text", "units",
+    )  # fmt: skip
 
     def __init__(
         self, text: str, meters: Sequence[Meter], units: _Units, levels: Sequence[Level], overlap: int, costs: Costs
@@ -134,6 +136,7 @@ class _Packer:
         self.levels = levels
         self.overlap, self.costs = overlap, costs
         self.at, self.select = meters[0].costs.at, meters[0].costs.select
+        self.alone = not self.others and costs is meters[0].costs
 
     def spans(self) -> Iterator[Span]:
         """The chunks, before small ones are merged."""
@@ -257,7 +260,9 @@ class _Packer:
         """Where the chunk after ``new`` opens: in the tail of the one that opened at ``before``."""
         if not self.overlap:
             return new
-        low = max(before + 1, self._overlap_low(new, unit))
+        low = self._overlap_low(new, unit)
+        if low <= before:
+            low = before + 1
         if low >= new:
             return new
         bounds, big = self.bounds, self.units.big
@@ -276,21 +281,29 @@ class _Packer:
 
     def _overlap_low(self, new: int, unit: int) -> int:
         """The first place from which the tail is within the overlap, and leaves room for what follows."""
-        costs, floor = self.costs, self.costs.at(new) - self.overlap
-        if self.bounds[unit] == new and not self.units.big[unit]:
+        whole = self.bounds[unit] == new
+        if whole and not self.units.big[unit]:
             following: int | None = self.bounds[unit + 1]
+            need = self.sums[unit + 1]
         else:
             following = self._unit_end(new, len(self.levels))
-        low = 0
-        if following is not None:
-            if costs is self.first.costs:
-                floor = max(floor, self.at(following) - self.first.room)
-            else:
-                low = self.select(self.at(following) - self.first.room - 1) + 1
-            for meter, _ in self.others:
-                if not meter.new_only:
-                    low = max(low, meter.costs.select(meter.costs.at(following) - meter.room - 1) + 1)
-        return max(low, costs.select(floor - 1) + 1)
+            need = 0 if following is None else self.at(following)
+        if not self.alone:
+            return self._overlap_low_by_all(new, following)
+        floor = (self.sums[unit] if whole else self.at(new)) - self.overlap
+        if need - self.first.room > floor:
+            floor = need - self.first.room
+        return self.select(floor - 1) + 1
+
+    def _overlap_low_by_all(self, new: int, following: int | None) -> int:
+        """The same where there are several meters, or the overlap is counted in another unit."""
+        low = self.costs.select(self.costs.at(new) - self.overlap - 1) + 1
+        if following is None:
+            return low
+        for meter in (self.first, *(meter for meter, _ in self.others)):
+            if not meter.new_only:
+                low = max(low, meter.costs.select(meter.costs.at(following) - meter.room - 1) + 1)
+        return low
 
 
 def _shorter(meter: Meter, actual: int, start: int, end: int) -> int:

@@ -102,10 +102,8 @@ class Ranks:
         return self.before[word] + np.bitwise_count(self.words[word] & low)
 
     def select(self, rank: int) -> int:
-        """The position of the bit that has ``rank`` bits before it; past the end if there is none."""
+        """The position of the bit that has ``rank`` bits before it; there must be one."""
         base = self.base
-        if rank >= base[-1]:
-            return len(self.word) << 6
         word = bisect_right(base, rank) - 1
         bits, rank, position = self.word[word], rank - base[word], word << 6
         for width in (32, 16):
@@ -144,9 +142,11 @@ class EstimatedCosts(Ranks):
         """The same for many offsets."""
         return Ranks.many(self, np.asarray(offsets, np.int64))
 
-    def select(self, budget: int) -> int:
-        """Where the token after ``budget`` tokens starts."""
-        return min(Ranks.select(self, budget), self.scan.size) if budget >= 0 else 0
+    def select(self, rank: int) -> int:
+        """Where the token after ``rank`` tokens starts, or the text's end."""
+        if rank < 0:
+            return 0
+        return Ranks.select(self, rank) if rank < self.base[-1] else self.scan.size
 
     def between(self, start: int, end: int) -> int:
         """The estimate for a slice: a run of letters or digits that it cuts into begins anew."""
