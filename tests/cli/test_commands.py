@@ -180,3 +180,46 @@ def test_help_and_version_are_quick(tmp_path) -> None:
     script = "import sys; import unabridged.cli.app; print({'lancedb', 'onnxruntime', 'torch'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_a_reader_that_goes_is_no_error(tmp_path) -> None:
+    (tmp_path / "docs").mkdir()
+    for n in range(60):
+        (tmp_path / "docs" / f"{n}.txt").write_text(f"text {n}")
+    script = "from unabridged.cli import main; main()"
+    words = [sys.executable, "-c", script, "embed", "docs", "-m", "hashing", "--no-cache", "--quiet"]
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout.read(10)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 0
+
+
+def test_a_full_disk_is_a_fault_in_one_line(tmp_path) -> None:
+    script = "from unabridged.cli import main; main()"
+    words = [sys.executable, "-c", script, "embed", "--text", "x", "-m", "hashing", "--no-cache"]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(words, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (4, b"error: No space left on device\n")
+
+
+def test_names_cannot_command_the_terminal(tmp_path) -> None:
+    done = embed("red\x1b[31m.txt", "", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "empty name" in done.stderr
+    done = embed("red\x1b31m.txt", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "error: red\\x1b31m.txt: there is no such file or folder\n")
+
+
+def test_a_line_of_json_is_a_line_for_every_reader(tmp_path) -> None:
+    (tmp_path / "a.txt").write_text("one\u2028two\x85three", "utf-8")
+    done = run("chunk", "a.txt", "--json", cwd=tmp_path)
+    (line,) = done.stdout.splitlines()
+    assert json.loads(line)["text"] == "one\u2028two\x85three"
+
+
+def test_a_method_that_is_not_there_is_told_before_any_text_is_sent(tmp_path) -> None:
+    done = embed("--text", "x", "--method", "paragraf", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "paragraph" in done.stderr
+    assert done.stdout == ""

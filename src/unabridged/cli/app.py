@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unabridged.cli import cache, chunk, config, embed, models
-from unabridged.cli.console import note, put, reveal, story, warn
+from unabridged.cli.console import ReaderGone, note, put, reveal, story, warn
 from unabridged.cli.exits import INTERRUPTED, TERMINATED, USAGE, exit_code
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def run(args: Sequence[str] | None = None) -> int:
         return _ended(INTERRUPTED)
     except _Terminated:
         return TERMINATED
-    except BrokenPipeError:  # the reader of our output has gone, as `head` does
+    except ReaderGone:
         sys.stdout = None  # nothing may be flushed into it at exit
         return 0
     except Exception as error:  # noqa: BLE001

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +10,7 @@ import typer
 
 from unabridged.cli.console import note, number, plural, put
 from unabridged.cli.exits import SOME_FAILED
+from unabridged.jobs.lines import json_line
 
 if TYPE_CHECKING:
     from unabridged.cli.inputs import Text
@@ -94,7 +94,7 @@ def _as_json(one: Text, made: ChunkSet) -> None:
             "page": chunk.page,
             "text": chunk.text.encode("utf-8", "replace").decode(),
         }
-        put(json.dumps({k: v for k, v in row.items() if v is not None}, ensure_ascii=False) + "\n")
+        put(json_line({k: v for k, v in row.items() if v is not None}))
 
 
 def _preview(one: Text, made: ChunkSet) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 from pathlib import Path
@@ -10,11 +11,16 @@ import typer
 
 from unabridged.errors import UnabridgedError
 
-__all__ = ["note", "number", "plural", "put", "reveal", "seconds", "story", "warn"]
+__all__ = ["ReaderGone", "note", "number", "plural", "put", "reveal", "seconds", "story", "warn"]
 
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _PACKAGE = Path(__file__).parents[1]
 _state = {"debug": False}
 _said: set[str] = set()
+
+
+class ReaderGone(Exception):
+    """Who read our output has gone, as ``head`` does."""
 
 
 def reveal(debug: bool) -> None:
@@ -25,14 +31,14 @@ def reveal(debug: bool) -> None:
 
 def note(line: str) -> None:
     """A line on stderr."""
-    typer.echo(line, err=True)
+    typer.echo(_plain(line), err=True)
 
 
 def warn(line: str) -> None:
     """A warning, once, on stderr."""
     if line not in _said:
         _said.add(line)
-        typer.secho(f"warning: {line}", fg="yellow", err=True)
+        typer.secho(f"warning: {_plain(line)}", fg="yellow", err=True)
 
 
 def story(error: BaseException | str) -> None:
@@ -40,8 +46,8 @@ def story(error: BaseException | str) -> None:
     if isinstance(error, BaseException) and _state["debug"]:
         traceback.print_exception(error)
         return
-    for line in (error if isinstance(error, str) else _in_words(error)).splitlines():
-        typer.secho(f"error: {line}", fg="red", err=True)
+    for line in (error if isinstance(error, str) else _in_words(error)).split("\n"):
+        typer.secho(f"error: {_plain(line)}", fg="red", err=True)
     for line in getattr(error, "__notes__", ()):
         note(line)
 
@@ -49,12 +55,15 @@ def story(error: BaseException | str) -> None:
 def put(text: str) -> None:
     """Text on stdout, as UTF-8 whatever the terminal says it takes."""
     out = sys.stdout
-    if hasattr(out, "buffer"):
-        out.flush()
-        out.buffer.write(text.encode("utf-8", "replace"))
-        out.buffer.flush()
-    else:
-        out.write(text)
+    try:
+        if hasattr(out, "buffer"):
+            out.flush()
+            out.buffer.write(text.encode("utf-8", "replace"))
+            out.buffer.flush()
+        else:
+            out.write(text)
+    except BrokenPipeError:
+        raise ReaderGone from None
 
 
 def number(value: float) -> str:
@@ -86,6 +95,11 @@ def seconds(value: float) -> str:
     minutes, rest = divmod(round(value), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _plain(line: str) -> str:
+    """A file's name may hold what a terminal would obey."""
+    return _CONTROLS.sub(lambda letter: f"\\x{ord(letter[0]):02x}", line)
 
 
 def _in_words(error: BaseException) -> str:

@@ -115,6 +115,8 @@ def gather(
     for at, text in enumerate(texts, 1):
         if any("\ud800" <= letter <= "\udfff" for letter in text):
             raise InputError(f"--text {at}: not UTF-8; put it into a file and name its --encoding")
+    if "" in paths:
+        raise ConfigError("PATH", "found an empty name, expected a file, a folder, a pattern or -")
     named = [path for path in paths if path != _STDIN]
     found = find_files(named, hidden=hidden, exclude=exclude)
     given = tuple(Text(f"text-{at}", text, size=len(text)) for at, text in enumerate(texts, 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, Literal  # noqa: F401
+from typing import TYPE_CHECKING, Any
 
 from unabridged.config.jsonc import Path, spell
 from unabridged.config.model import CacheSettings, ChunkingSettings
@@ -34,7 +34,16 @@ _CHUNKING_KEYS = {
     "min_tokens": "minChunkSize",
     "max_lines": "maxLinesPerChunk",
 }
-_PASSED_ON = ("dimensions", "concurrency", "empty", "on_error", "on_overflow", "on_unknown", "max_requests_per_text")
+_PASSED_ON = (
+    "dimensions",
+    "concurrency",
+    "empty",
+    "on_error",
+    "on_overflow",
+    "on_unknown",
+    "on_drift",
+    "max_requests_per_text",
+)
 
 
 def build_embedder(config: Config, **overrides: Any) -> Embedder:

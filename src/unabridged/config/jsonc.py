@@ -157,7 +157,7 @@ def _in_words(error: json.JSONDecodeError, text: str) -> str:
 def _refuse(name: str, text: str, at: int, problem: str) -> NoReturn:
     line = text.count("\n", 0, at) + 1
     column = at - text.rfind("\n", 0, at)
-    raise ConfigError(f"{name}:{line}:{column}", problem)
+    raise ConfigError(f"{name}:{line}:{column}", problem) from None  # json's own error carries the text
 
 
 def _refuse_constant(word: str, name: str) -> NoReturn:

@@ -196,6 +196,9 @@ class EmbeddingSettings(ProviderSettings):
     on_unknown: Literal["warn", "error", "ignore"] = Field(
         default="warn", description="What a script is that the model does not know."
     )
+    on_drift: Literal["ignore", "error"] = Field(
+        default="ignore", description="error: refuse a model whose vectors are no longer what they were."
+    )
     max_requests_per_text: Count | None = Field(default=None, description="Request budget of one text.")
 
 

@@ -78,7 +78,8 @@ def _with_variables(node: Any) -> Any:
         return node
     node = {key: _with_variables(value) for key, value in node.items()}
     if node.get("type") == "string" and ("enum" in node or "pattern" in node):
-        return {"anyOf": [node, _VARIABLE]}
+        about = {key: node.pop(key) for key in ("default", "description") if key in node}
+        return {"anyOf": [node, _VARIABLE], **about}
     return node
 
 

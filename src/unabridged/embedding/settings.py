@@ -39,6 +39,10 @@ class Settings:
         spread: int,
     ) -> None:
         self.chunking = chunking
+        if chunking.method is not None:
+            from unabridged.text.segmenters import registry
+
+            registry.find_segmenter(chunking.method)  # a wrong name is told now, not with the first long text
         self.cuts = cuts
         self.truncates = truncates
         self.limits = limits

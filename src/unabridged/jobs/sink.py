@@ -7,7 +7,6 @@ reader never sees half a file and a crash leaves the target as it was.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import secrets
@@ -19,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from unabridged.errors import ConfigError, JobError
+from unabridged.jobs.lines import json_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -117,11 +117,11 @@ def json_lines(batch: pa.Table, fingerprint: str, *, vectors: bool = True) -> It
     template = "[" + ",".join(["%.9g"] * matrix.shape[1]) + "]"
     for at, row in enumerate(batch.drop_columns(["vector"]).to_pylist()):
         row["fingerprint"] = fingerprint
-        head = json.dumps(row, ensure_ascii=False)
+        line = json_line(row)
         if vectors:
             vector = "null" if missing[at] else template % tuple(matrix[at].tolist())
-            head = f'{head[:-1]}, "vector": {vector}}}'
-        yield head + "\n"
+            line = f'{line[:-2]}, "vector": {vector}}}\n'
+        yield line
 
 
 def ids_file(target: Path) -> Path:

@@ -103,24 +103,36 @@ class Handle(Pieces):
         self._lake = lake
         self._name = name
         self._fenced = fenced
-        self._table: Any = None
-        self._seen: Any = None
+        self._table: Any = None  # LanceDB's, which moves with its writes
+        self._fixed: Any = None  # LanceDB's, checked out at a version
+        self._seen: Any = None  # Lance's, at a version
         self._mutex = threading.Lock()
         if lake.fine:
             self._seen = lake.dataset(name, version)
             self._at = int(self._seen.version)
         else:
-            self._at = version or -1
-            self._at = int(self._writer().version)
+            self._at = version or int(self._opened().version)
+
+    @told("opening a table")
+    def _opened(self) -> Any:
+        return self._lake.db.open_table(self._name)
 
     def _writer(self) -> Any:
-        """The table as LanceDB sees it, at this version."""
-        with self._mutex, told("opening a table"):
+        """The table as LanceDB writes it; a fenced one must still be the newest."""
+        with self._mutex:
             if self._table is None:
-                self._table = self._lake.db.open_table(self._name)
-                if self._at not in {-1, self._table.version}:
-                    self._table.checkout(self._at)
+                self._table = self._opened()
+                if self._fenced and self._table.version != self._at:
+                    raise Conflict("another writer wrote to the same table since it was opened")
             return self._table
+
+    def _searched(self) -> Any:
+        """The table as LanceDB reads it, at this version."""
+        with self._mutex:
+            if self._fixed is None or self._fixed.version != self._at:
+                self._fixed = self._opened()
+                self._fixed.checkout(self._at)
+            return self._fixed
 
     def _reader(self) -> Any:
         """The table as Lance sees it, at this version."""
@@ -137,7 +149,7 @@ class Handle(Pieces):
     @property
     def schema(self) -> pa.Schema:
         """The columns of the table."""
-        return self._reader().schema if self._lake.fine else self._writer().schema
+        return (self._reader() if self._lake.fine else self._searched()).schema
 
     # -- reading ----------------------------------------------------------------------------------
 
@@ -177,7 +189,7 @@ class Handle(Pieces):
     def _query(
         self, where: str | None, columns: list[str] | None, order: Sequence[tuple[str, bool]], limit: int | None
     ) -> Any:
-        query = self._writer().search()
+        query = self._searched().search()
         query = query if where is None else query.where(where)
         query = query if columns is None else query.select(columns)
         if order:
@@ -189,12 +201,12 @@ class Handle(Pieces):
     @told("counting")
     def count(self, where: str | None = None) -> int:
         """How many rows pass ``where``."""
-        return int((self._reader() if self._lake.fine else self._writer()).count_rows(where))
+        return int((self._reader() if self._lake.fine else self._searched()).count_rows(where))
 
     @told("reading")
     def take(self, offsets: Sequence[int]) -> pa.Table:
         """Whole rows by their position in a whole read, in the order asked."""
-        return self._reader().take(offsets) if self._lake.fine else self._writer().take_offsets(offsets).to_arrow()
+        return self._reader().take(offsets) if self._lake.fine else self._searched().take_offsets(offsets).to_arrow()
 
     @told("searching by vector")
     def nearest(
@@ -209,7 +221,7 @@ class Handle(Pieces):
         exact: bool = False,
     ) -> pa.Table:
         """The ``k`` rows nearest by cosine, with ``_distance`` (0 … 2); ``exact`` ignores the index."""
-        query = self._writer().search(vector, vector_column_name="vector").distance_type("cosine")
+        query = self._searched().search(vector, vector_column_name="vector").distance_type("cosine")
         query = query.nprobes(probes) if probes else query
         query = query.refine_factor(refine) if refine else query
         return _narrowed(query.bypass_vector_index() if exact else query, where, [*columns, "_distance"], k)
@@ -229,7 +241,7 @@ class Handle(Pieces):
         from lancedb import query as asking
 
         kind: Any = asking.PhraseQuery if phrase else asking.MatchQuery
-        query = self._writer().search(kind(text, column), query_type="fts")
+        query = self._searched().search(kind(text, column), query_type="fts")
         return _narrowed(query, where, [*columns, "_score"], k)
 
     # -- writing ----------------------------------------------------------------------------------
@@ -277,9 +289,10 @@ class Handle(Pieces):
     @told("opening the newest version")
     def latest(self) -> int:
         """Stand at the newest version."""
-        if self._table is not None or not self._lake.fine:
-            self._writer().checkout_latest()
-        self._at = int(self._lake.dataset(self._name, None).version if self._lake.fine else self._table.version)
+        if self._table is not None:
+            self._table.checkout_latest()
+        newest = self._lake.dataset(self._name, None) if self._lake.fine else self._table or self._opened()
+        self._at = int(newest.version)
         return self._at
 
     @told("restoring a version")
@@ -293,20 +306,20 @@ class Handle(Pieces):
     @told("tagging")
     def tag(self, name: str) -> None:
         """Keep this version until the tag goes."""
-        self._writer().tags.create(name, self._at)
+        self._opened().tags.create(name, self._at)
 
     @told("removing a tag")
     def untag(self, name: str) -> None:
         """Let go of a tagged version."""
-        if name in self._writer().tags.list():
-            self._writer().tags.delete(name)
+        if name in self._opened().tags.list():
+            self._opened().tags.delete(name)
 
     @told("listing versions")
     def versions(self) -> list[int]:
         """The versions that exist, oldest first."""
         if self._lake.fine:
             return [v["version"] for v in self._reader().version_refs()]
-        return [v["version"] for v in self._writer().list_versions()]
+        return [v["version"] for v in self._opened().list_versions()]
 
     # -- whole indexes ---------------------------------------------------------------------------------
 

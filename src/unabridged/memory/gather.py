@@ -24,7 +24,7 @@ from unabridged.memory.values import (
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from unabridged.types import Chunk
 
@@ -63,6 +63,17 @@ class Contradiction:
     artifact: str
     by: str | None = None
     at: dt.datetime | None = None
+
+
+_CHECKS: Mapping[str, Callable[[Any, str], Any]] = {
+    "valid_at": moment,
+    "expires_at": moment,
+    "processed_at": moment,
+    "session_id": checked_name,
+    "source": checked_name,
+    "metadata": checked_metadata,
+    "provenance": checked_metadata,
+}
 
 
 def checked_kind(kind: str | None) -> str:
@@ -167,15 +178,13 @@ class Gathered:
         return self._artifact(record, vector)
 
     def _checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        values = dict(given)
-        for name in ("valid_at", "expires_at", "processed_at"):
-            if name in values:
-                values[name] = moment(values[name], name)
-        for name in ("session_id", "source"):
-            if values.get(name) is not None:
-                checked_name(values[name], name)
-        for name in ("metadata", "provenance"):
-            values[name] = checked_metadata(values.get(name), name)
+        values: dict[str, Any] = {"metadata": {}, "provenance": {}}
+        for name, value in given.items():
+            if value is not None:
+                check = _CHECKS.get(name)
+                values[name] = value if check is None else check(value, name)
+            elif name not in values:
+                values[name] = None
         return values
 
     def _artifact(self, record: Artifact, vector: Any) -> Artifact:

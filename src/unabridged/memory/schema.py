@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, fields
 from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -171,17 +172,17 @@ def vector_column(vectors: Sequence[Any], width: int, kind: str) -> pa.FixedSize
 def to_table(table: str, records: Sequence[Any]) -> pa.Table:
     """Records as rows, without their vectors."""
     schema = arrow_schema(table)
-    return pa.table([_column(table, field, records) for field in schema], schema=schema)
+    names = columns_of(table)
+    columns = dict(zip(names, zip(*map(attrgetter(*names), records), strict=True), strict=True)) if records else {}
+    return pa.table([_column(field, columns, records) for field in schema], schema=schema)
 
 
-def _column(table: str, field: pa.Field, records: Sequence[Any]) -> pa.Array:
-    name = field.name
-    if name in _EXTRA.get(table, ()):
-        values: Iterable[Any] = map(_TAGS[name], records)
-    elif name in _JSON:
-        values = (metadata_json(getattr(r, name)) for r in records)
-    else:
-        values = (getattr(r, name) for r in records)
+def _column(field: pa.Field, columns: Mapping[str, Sequence[Any]], records: Sequence[Any]) -> pa.Array:
+    values: Iterable[Any] = columns.get(field.name, ())
+    if field.name in _TAGS:
+        values = map(_TAGS[field.name], records)
+    elif field.name in _JSON:
+        values = map(metadata_json, values)
     return pa.array(list(values), field.type)
 
 

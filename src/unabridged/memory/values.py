@@ -14,6 +14,7 @@ import threading
 import time
 import unicodedata
 from collections.abc import Iterator, Mapping
+from json.encoder import encode_basestring
 from typing import Any
 
 from unabridged.errors import EmptyText, InputError
@@ -39,6 +40,7 @@ NAME_LIMIT = 65_536  # bytes: a name is looked up and indexed whole; six times t
 DEFAULT_MAX_TEXT_BYTES = 1 << 20  # SPEC A16: 1 MiB, a setting
 
 _UTC = dt.UTC
+_encode = json.JSONEncoder(ensure_ascii=False).encode  # made once: json.dumps with options makes one a call
 
 
 def new_id() -> str:
@@ -139,7 +141,7 @@ def checked_name(value: str, what: str) -> str:
         raise InputError(f"{what}: found {type(value).__name__}, expected a string")
     if not value.strip():
         raise InputError(f"{what}: is empty; give it at least one character that shows")
-    size = len(_utf8(value, what))
+    size = len(value) if value.isascii() else len(_utf8(value, what))
     if size > NAME_LIMIT:
         raise InputError(f"{what}: {size:,} bytes, over the limit of {NAME_LIMIT:,} bytes for a name")
     return value
@@ -151,7 +153,7 @@ def checked_text(value: str, limit: int, what: str = "text") -> str:
         raise InputError(f"{what}: found {type(value).__name__}, expected a string")
     if not value.strip():
         raise EmptyText([0])
-    size = len(_utf8(value, what))
+    size = len(value) if value.isascii() else len(_utf8(value, what))
     if size > limit:
         raise InputError(f"{what}: {size:,} bytes, over the limit of {limit:,} bytes (max_text_bytes)")
     return value
@@ -166,7 +168,7 @@ def _utf8(value: str, what: str) -> bytes:
 
 def metadata_json(value: Mapping[str, Any] | None) -> str | None:
     """Checked metadata as JSON text, or ``None`` for none."""
-    return json.dumps(value, ensure_ascii=False) if value else None
+    return _encode(value) if value else None
 
 
 def checked_metadata(value: Mapping[str, Any] | None, what: str = "metadata") -> dict[str, Any]:
@@ -175,30 +177,39 @@ def checked_metadata(value: Mapping[str, Any] | None, what: str = "metadata") ->
         return {}
     if not isinstance(value, Mapping):
         raise InputError(f"{what}: found {type(value).__name__}, expected a mapping")
-    _check_json(value, what)
-    size = len(_utf8(json.dumps(value, ensure_ascii=False), what))
-    if size > DEFAULT_MAX_TEXT_BYTES:
-        raise InputError(f"{what}: {size:,} bytes, over the limit of {DEFAULT_MAX_TEXT_BYTES:,} bytes")
+    if _bound(value, what) > DEFAULT_MAX_TEXT_BYTES and len(_encode(value).encode()) > DEFAULT_MAX_TEXT_BYTES:
+        raise InputError(f"{what}: over the limit of {DEFAULT_MAX_TEXT_BYTES:,} bytes for metadata")
     return dict(value)
 
 
-def _check_json(value: object, path: str) -> None:
+def _bound(value: object, path: str) -> int:
+    """Check a value that JSON should hold; at least as many bytes as its JSON has."""
     kind = type(value)
-    if value is None or kind in {str, int, bool}:
-        return
+    if kind is str:
+        return 8 + 6 * (len(value) if value.isascii() else len(_utf8(value, path)))  # type: ignore[attr-defined,arg-type]
+    if value is None or kind is bool:
+        return 8
+    if kind is int:
+        return 8 + value.bit_length()  # type: ignore[attr-defined]
     if kind is float:
         if value - value != 0:  # type: ignore[operator]
             raise InputError(f"{path}: a number is not finite; JSON has no NaN or infinity")
-    elif isinstance(value, Mapping):
-        for key, inner in value.items():
-            if not isinstance(key, str):
-                raise InputError(f"{path}: a key is {type(key).__name__}, expected a string")
-            _check_json(inner, f"{path}.*")
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            _check_json(inner, f"{path}[]")
-    else:
-        raise InputError(f"{path}: found {kind.__name__}, expected what JSON can hold")
+        return 32
+    return _bound_inside(value, path)
+
+
+def _bound_inside(value: object, path: str) -> int:
+    for plain in (str, int, float):
+        if isinstance(value, plain):  # a subclass, such as a string enumeration
+            return _bound(plain(value), path)
+    if isinstance(value, list | tuple):
+        return 8 + sum(_bound(inner, f"{path}[]") for inner in value)
+    if not isinstance(value, Mapping):
+        raise InputError(f"{path}: found {type(value).__name__}, expected what JSON can hold")
+    for key in value:
+        if not isinstance(key, str):
+            raise InputError(f"{path}: a key is {type(key).__name__}, expected a string")
+    return 8 + sum(_bound(key, path) + _bound(inner, f"{path}.*") for key, inner in value.items())
 
 
 def metadata_tags(value: Mapping[str, Any] | None) -> list[str]:
@@ -218,4 +229,7 @@ def _tags(value: object, path: tuple[str, ...]) -> Iterator[str]:
         for inner in value:
             yield from _tags(inner, path)
     else:
-        yield json.dumps([*path, value], ensure_ascii=False, separators=(",", ":"))
+        plain = (
+            encode_basestring(value) if isinstance(value, str) else str(value) if type(value) is int else _encode(value)
+        )
+        yield "[" + ",".join([*map(encode_basestring, path), plain]) + "]"
