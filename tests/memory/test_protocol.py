@@ -26,7 +26,9 @@ def half_a_commit(store):
 
 def _write_and_die(writing):
     writing.touch("artifacts").append(_rows("artifacts", [artifact("never seen")]))
-    writing.touch("links").append(_rows("links", [Link(type="edge_artifact", from_id="x", to_id="y", created_at=now())]))
+    writing.touch("links").append(
+        _rows("links", [Link(type="edge_artifact", from_id="x", to_id="y", created_at=now())])
+    )
     raise ZeroDivisionError
 
 
@@ -219,7 +221,7 @@ def test_case_42_a_hundred_writes_from_threads(memory):
                 one = tx.entity("Alice", "person", artifact=note)
                 two = tx.entity(f"Friend {n % 10}", "person", artifact=note)
                 tx.edge(one, "knows", two, artifact=note)
-        except Exception as error:  # noqa: BLE001 - reported below
+        except Exception as error:  # noqa: BLE001, RUF100
             errors.append(error)
 
     threads = [threading.Thread(target=lambda s=s: [write(n) for n in range(s, 100, 8)]) for s in range(8)]

@@ -291,7 +291,7 @@ class _Packer:
         if not self.alone:
             return self._overlap_low_by_all(new, following)
         floor = (self.sums[unit] if whole else self.at(new)) - self.overlap
-        if need - self.first.room > floor:
+        if need - self.first.room > floor:  # noqa: PLR1730
             floor = need - self.first.room
         return self.select(floor - 1) + 1
 
