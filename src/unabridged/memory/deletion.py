@@ -16,7 +16,7 @@ from unabridged.memory.temporal import ended
 from unabridged.memory.where import among, batched, both, either, equals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from unabridged.memory.commits import Draft, View
     from unabridged.memory.records import Edge, Link
@@ -58,13 +58,21 @@ def descendants(view: View, roots: Iterable[str]) -> list[str]:
     return list(found)
 
 
-def remove(draft: Draft, roots: Sequence[str], *, unsupported: str, fresh: Sequence[Link] = ()) -> Deletion:
-    """Draft the deletion of artifacts; ``fresh`` are links that the same commit adds."""
+def remove(
+    draft: Draft,
+    roots: Sequence[str],
+    *,
+    unsupported: str,
+    fresh: Sequence[Link] = (),
+    closed: Mapping[str, Edge] | None = None,
+) -> Deletion:
+    """Draft the deletion of artifacts; ``fresh`` links and ``closed`` edges are of the same commit."""
     roots = list(dict.fromkeys(roots))
     found = fetch_ids(draft.view, roots)
     if missing := len(roots) - len(found):
         raise NotFound(f"{missing} of {len(roots)} artifact(s) to delete are not in the dataset")
-    return _Removal(draft, descendants(draft.view, roots), checked_policy(unsupported), fresh).run()
+    doomed = descendants(draft.view, roots)
+    return _Removal(draft, doomed, checked_policy(unsupported), fresh, closed or {}).run()
 
 
 def fetch_ids(view: View, ids: Iterable[str]) -> list[str]:
@@ -74,13 +82,16 @@ def fetch_ids(view: View, ids: Iterable[str]) -> list[str]:
 
 
 class _Removal:
-    def __init__(self, draft: Draft, doomed: list[str], policy: str, fresh: Sequence[Link]) -> None:
+    def __init__(
+        self, draft: Draft, doomed: list[str], policy: str, fresh: Sequence[Link], closed: Mapping[str, Edge]
+    ) -> None:
         self.draft = draft
         self.view = draft.view
         self.doomed = doomed
         self.gone = set(doomed)
         self.policy = policy
         self.fresh = fresh
+        self.closed = closed
 
     def run(self) -> Deletion:
         said = self._links("to_id", self.doomed, _OF_ARTIFACTS)
@@ -118,7 +129,12 @@ class _Removal:
 
     def _edges(self, said: Sequence[Link]) -> dict[str, Edge]:
         stated = [link.from_id for link in said if link.type == "edge_artifact"]
-        return fetch(self.view, "edges", stated) | fetch(self.view, "edges", self.doomed, "artifact_id")
+        return self._fetched(stated) | self._fetched(self.doomed, "artifact_id")
+
+    def _fetched(self, ids: Iterable[str], column: str = "id") -> dict[str, Edge]:
+        """Stored edges, as the rest of this commit leaves them."""
+        found = fetch(self.view, "edges", ids, column)
+        return {id_: self.closed.get(id_, edge) for id_, edge in found.items()}
 
     def _supported(self, type_: str, ids: Iterable[str]) -> dict[str, str]:
         """Of the ids, those that an artifact outside the deletion states, and one such artifact."""
@@ -151,7 +167,7 @@ class _Removal:
         again = [replace(c, to_id=self.supporters[c.via_id]) for c in lifted.values() if c.via_id in self.supporters]
         self.draft.append("links", [c for c in again if c.from_id not in lost])
         affected = {c.from_id for c in lifted.values()} - lost
-        edges |= fetch(self.view, "edges", affected - set(edges))
+        edges |= self._fetched(affected - set(edges))
         left: dict[str, list[Link]] = {edge: [] for edge in affected}
         for c in (*self._links("from_id", affected, ["contradiction"]), *again, *self.fresh):
             stays = (c.from_id, c.to_id, c.via_id) not in lifted or c in again

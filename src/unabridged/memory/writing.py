@@ -183,7 +183,9 @@ class Transaction:
             done = settle(draft, self.gathered)
             if self.gathered.deletions:
                 fresh = [link for records, _ in draft.appended.get("links", ()) for link in records]
-                done.deleted = remove(draft, self.gathered.deletions, unsupported=self._unsupported, fresh=fresh)
+                done.deleted = remove(
+                    draft, self.gathered.deletions, unsupported=self._unsupported, fresh=fresh, closed=done.closed
+                )
             return done
 
         self.result = self._store.commit(work)
