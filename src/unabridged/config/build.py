@@ -33,6 +33,7 @@ _CHUNKING_KEYS = {
     "overlap_tokens": "overlapSize",
     "min_tokens": "minChunkSize",
     "max_lines": "maxLinesPerChunk",
+    "method": "method",
 }
 _PASSED_ON = (
     "dimensions",
