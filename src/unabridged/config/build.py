@@ -6,6 +6,8 @@ from dataclasses import fields, replace
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
+from pydantic.alias_generators import to_camel
+
 from unabridged.config.jsonc import Path, spell
 from unabridged.config.model import CacheSettings, ChunkingSettings
 from unabridged.config.resolve import open_all
@@ -126,7 +128,7 @@ def _placed(error: ConfigError, settings: EmbeddingSettings) -> ConfigError:
     """An error of the embedder's own words, under the key that it is about."""
     key = _CHUNKING_KEYS.get(error.path)
     if key is None:
-        return ConfigError(spell((*_AT, error.path)) if error.path else "embedding", error.problem)
+        return ConfigError(spell((*_AT, to_camel(error.path))), error.problem)
     holder = "autoChunk" if isinstance(settings.auto_chunk, ChunkingSettings) else "chunking"
     problem = error.problem
     for name, spelled in _CHUNKING_KEYS.items():

@@ -6,6 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from pydantic.alias_generators import to_camel
+
 from unabridged.config.jsonc import Path, spell
 from unabridged.errors import ConfigError
 from unabridged.providers.compatible import HOSTS
@@ -62,16 +64,15 @@ def open_all(settings: ProviderSettings, path: Path) -> Iterator[Provider]:
     """
     name, model = provider_of(settings, path)
     keys = settings.api_key if isinstance(settings.api_key, list) else [settings.api_key]
-    for at, key in enumerate(keys):
+    for key in keys:
         value = None if key is None else key.get_secret_value()
         try:
-            yield open_provider(name, model=model, api_key=value, **_options(settings, name, path))
+            yield open_provider(name, model=model, api_key=value, **_options(settings, name))
         except ConfigError as error:
-            step: Path = (at,) if error.path == "api_key" and len(keys) > 1 else ()
-            raise ConfigError(spell((*path, *_key(error.path), *step)), error.problem) from None
+            raise ConfigError(spell((*path, *_key(error.path, settings))), error.problem) from None
 
 
-def _options(settings: ProviderSettings, name: str, path: Path) -> dict[str, Any]:
+def _options(settings: ProviderSettings, name: str) -> dict[str, Any]:
     """What the provider's class takes of the settings; what is not set is left out."""
     known = option_names(name)
     headers = settings.headers and {key: value.get_secret_value() for key, value in settings.headers.items()}  # type: ignore[misc]
@@ -79,7 +80,7 @@ def _options(settings: ProviderSettings, name: str, path: Path) -> dict[str, Any
         "base_url": settings.base_url,
         "timeout": settings.timeout,
         "headers": headers,
-        **_by_role(settings, known, path),
+        **_by_role(settings, known),
         **{_snake(key): value for key, value in (settings.options or {}).items()},
     }
     for word in ("normalized", "normalize"):
@@ -88,16 +89,16 @@ def _options(settings: ProviderSettings, name: str, path: Path) -> dict[str, Any
     return {key: value for key, value in options.items() if value is not None}
 
 
-def _by_role(settings: ProviderSettings, known: tuple[str, ...], path: Path) -> dict[str, Any]:
+def _by_role(settings: ProviderSettings, known: tuple[str, ...]) -> dict[str, Any]:
     """Task names where the provider has tasks, else instructions that are put before the text."""
-    pairs = (("query", "taskQuery", settings.task_query), ("document", "taskPassage", settings.task_passage))
-    given = {role: text for role, _, text in pairs if text is not None}
+    by_role = {"query": settings.task_query, "document": settings.task_passage}
+    given = {role: text for role, text in by_role.items() if text is not None}
     if not given or "tasks" in known:
         return {"tasks": given} if given else {}
-    for _, key, text in pairs:
-        if text is not None and _TASK_NAME.fullmatch(text):
+    for role, text in given.items():
+        if _TASK_NAME.fullmatch(text):
             raise ConfigError(
-                spell((*path, key)),
+                "task_query" if role == "query" else "task_passage",
                 f"found {text!r}, the name of a task, which this provider has none of; "
                 "write the instruction itself, such as 'query: ', or leave it out",
             )
@@ -128,8 +129,12 @@ def _provider_for(model: str, path: Path) -> str:
     )
 
 
-def _key(option: str) -> Path:
-    return (_KEYS.get(option, re.sub(r"_(\w)", lambda letter: letter[1].upper(), option)),)
+def _key(option: str, settings: ProviderSettings) -> Path:
+    """Where a provider's option stands in the settings."""
+    for own in settings.options or ():
+        if _snake(own) == option:
+            return "options", own
+    return (_KEYS.get(option, to_camel(option)),)
 
 
 def _snake(key: str) -> str:
