@@ -277,7 +277,11 @@ class _Packer:
             if (found := level.first(low - 1, top)) is not None:
                 return found
             top = min(top, middle)
-        return whole if whole < new else forced_start(self.text, low, before, new)
+        if whole < new:
+            return whole
+        # From the next token on: what opens inside one would have to be counted again.
+        low = self.costs.select(self.costs.at(low))
+        return forced_start(self.text, low, before, new) if low < new else new
 
     def _overlap_low(self, new: int, unit: int) -> int:
         """The first place from which the tail is within the overlap, and leaves room for what follows."""

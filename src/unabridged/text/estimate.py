@@ -167,20 +167,18 @@ class EstimatedCosts(Ranks):
 
     def _run_end(self, start: int, end: int) -> int:
         """Where the run of letters or digits at ``start`` ends."""
-        kind = _ALPHABET if self.text[start].isalpha() else _FIGURES
-        width = 64
-        while start < end:
-            piece = self.text[start : min(end, start + width)]
-            rest = piece.lstrip(kind)
-            start += len(piece) - len(rest)
-            if rest:
-                return start
-            width *= 2
-        return end
+        words = memoryview(self.scan.letters if self.text[start].isalpha() else self.scan.digits)
+        word = start >> 6
+        others = ~words[word] >> (start & 63) << (start & 63) & _ALL
+        while not others:
+            word += 1
+            if word << 6 >= end:
+                return end
+            others = ~words[word] & _ALL
+        return min(end, (word << 6) + (others & -others).bit_length() - 1)
 
 
-_FIGURES = "0123456789"
-_ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_ALL = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -46,6 +46,8 @@ def grapheme_cut(text: str, at: int, floor: int) -> int:
 
 # A number is digits with points, commas, colons, underscores inside.
 _FIGURES = "0123456789.,_:"
+# In characters; more figures than that are data, and are cut like anything else.
+_LONGEST_NUMBER = 256
 _LINK = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,15}://[!-~]*|www\.[!-~]*")
 # What no browser takes; a longer link is cut like anything else.
 _LONGEST_LINK = 2048
@@ -101,7 +103,14 @@ def _atom(text: str, at: int, floor: int) -> tuple[int, int] | None:
                     return link.span()
     before, after = text[at - 1], text[at]
     if before in _FIGURES and after in _FIGURES and (before.isdigit() or after.isdigit()):
-        start = low + len(text[low:at].rstrip(_FIGURES))
-        rest = text[at : at + _LONGEST_LINK]
-        return start, at + len(rest) - len(rest.lstrip(_FIGURES))
+        return _number(text, at, floor)
     return None
+
+
+def _number(text: str, at: int, floor: int) -> tuple[int, int] | None:
+    """The figures around ``at``, if they are few enough to be a number."""
+    low = max(floor, at - _LONGEST_NUMBER)
+    start = low + len(text[low:at].rstrip(_FIGURES))
+    rest = text[at : at + _LONGEST_NUMBER]
+    end = at + len(rest) - len(rest.lstrip(_FIGURES))
+    return (start, end) if end - start <= _LONGEST_NUMBER else None
