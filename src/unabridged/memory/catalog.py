@@ -33,6 +33,7 @@ from unabridged.memory.lock import (
     held,
 )
 from unabridged.memory.schema import INDEXES, OUTSIDE, SCHEMA_VERSION, TABLES, arrow_schema
+from unabridged.memory.trouble import Gone
 from unabridged.memory.values import checked_name, new_id, now
 from unabridged.memory.where import equals
 
@@ -101,7 +102,10 @@ class Catalog:
     def _rows(self, where: str | None = None) -> list[DatasetInfo]:
         if CATALOG not in self.lake.names():
             return []
-        rows = self.lake.open(CATALOG, fenced=False).read(where)
+        try:
+            rows = self.lake.open(CATALOG, fenced=False).read(where)
+        except Gone:  # a drop cleaned up between the two calls
+            rows = self.lake.open(CATALOG, fenced=False).read(where)
         return [DatasetInfo(**row) for row in rows.to_pylist()]
 
     def create(self, name: str, settings: Mapping[str, Any]) -> DatasetInfo:
@@ -155,6 +159,7 @@ class Catalog:
         with held(self._lock("catalog")):
             self._catalog().delete(equals("id", info.id))
             self._sweep()
+            self._forget()
 
     def _sweep(self) -> None:
         """Remove what belongs to no dataset in the catalog; nobody else makes one while the lock is held."""
@@ -167,15 +172,14 @@ class Catalog:
             for folder in self.folder.iterdir():
                 if folder.is_dir() and folder.name not in known:
                     shutil.rmtree(folder, ignore_errors=True)
-            self._forget(known)
 
-    def _forget(self, known: set[str]) -> None:
-        """Take the names of dropped datasets out of the catalog's own older versions."""
-        if self.lake.fine and CATALOG in self.lake.names():
-            catalog = self.lake.open(CATALOG, fenced=False)
-            if any(fragment.deleted for fragment in catalog.fragments()) or not known:
-                catalog.compact({fragment.id for fragment in catalog.fragments()})
-                catalog.clean_older(0.0, unverified=True)
+    def _forget(self) -> None:
+        """Take the names of dropped datasets out of the catalog's own files."""
+        if self.lake.fine:
+            catalog = self._catalog()
+            if stale := {fragment.id for fragment in catalog.fragments() if fragment.deleted}:
+                catalog.compact(stale)
+            catalog.clean_older(0.0, unverified=True)
 
     # -- locks --------------------------------------------------------------------------------------
 

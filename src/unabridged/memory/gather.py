@@ -238,6 +238,7 @@ class Gathered:
         checked_name(name, "entity name")
         checked_name(type_, "entity type")
         quote, vector = given.pop("quote", None), given.pop("vector", None)
+        place_of(quote, self.text_of(artifact))  # a caller may catch this and go on: nothing is kept yet
         aliases = tuple(checked_name(alias, "alias") for alias in given.pop("aliases", ()))
         given["metadata"] = checked_metadata(given.get("metadata"))
         key = entity_id(name, type_)
@@ -270,6 +271,7 @@ class Gathered:
         """A fact between two entities that an artifact states."""
         checked_name(relation, "relation")
         quote, vector = given.pop("quote", None), given.pop("vector", None)
+        place_of(quote, self.text_of(artifact))  # a caller may catch this and go on: nothing is kept yet
         fact = given.pop("fact", None) or self._sentence(source, relation, target)
         checked_text(fact, self.max_text_bytes, "fact")
         given["metadata"] = checked_metadata(given.get("metadata"))

@@ -102,8 +102,12 @@ def holds_where(
         return known
     at = literal(as_of or known_at or today or now())
     began = None if as_of is None else either(is_null("valid_at"), at_most("valid_at", as_of))
-    end = "`invalid_at`"
-    if known_at is not None:
-        unknown = f"`expired_at` IS NULL OR `expired_at` > {literal(known_at)}"
-        end = f"(CASE WHEN {unknown} THEN `stated_invalid_at` ELSE `invalid_at` END)"
-    return both(known, began, f"{end} IS NULL OR {end} > {at}")
+    if known_at is None:
+        return both(began, _open("invalid_at", at))
+    unknown = f"(`expired_at` IS NULL OR `expired_at` > {literal(known_at)}) AND ({_open('stated_invalid_at', at)})"
+    learned = f"`expired_at` <= {literal(known_at)} AND ({_open('invalid_at', at)})"
+    return both(known, began, either(unknown, learned))
+
+
+def _open(column: str, at: str) -> str:
+    return f"`{column}` IS NULL OR `{column}` > {at}"
