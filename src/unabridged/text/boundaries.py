@@ -112,8 +112,11 @@ def lines(text: str) -> Offsets:
 _CLOSERS = "\"'”’»›)\\]}」』）】〕〉》"
 # Stops that end a sentence without a space after them.
 _WIDE = "。！？｡．؟۔।॥։።။។"
+# The class first, so that the search is quick; then what cannot be an end, at the price of one look:
+# a stop before another, a stop or a line feed right before a small letter. No part can run on, so
+# dots without end are no trouble.
 _STOP = re.compile(
-    f"[.!?…\n{_WIDE}](?:"
+    f"[.!?…\n{_WIDE}](?!(?<=[.!?…\n])[a-z.!?…](?<!\n[.!?…]))(?:"
     f"(?<=[.!?…])[{_CLOSERS}]*+\\s++"
     f"|(?<=[{_WIDE}])(?![{_WIDE}.!?…0-9])[{_CLOSERS}]*+\\s*+"
     "|(?<=\n)(?![^\\S\n]*[a-z])\\s*+)"
