@@ -33,6 +33,11 @@ class Embedder:
         return np.random.default_rng(seed).standard_normal(self.width).astype(np.float32)
 
 
+@pytest.fixture(scope="session")
+def embedders():
+    return Embedder
+
+
 @pytest.fixture
 def make_embedder():
     return Embedder

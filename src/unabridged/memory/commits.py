@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from unabridged.errors import Conflict, StoreError
 from unabridged.memory.lock import Lock, Readers, held
-from unabridged.memory.schema import VECTOR_TABLES, columns_of, from_table, to_table, vector_column
+from unabridged.memory.schema import VECTOR_TABLES, columns_of, from_table, to_table, vector_column, vector_field
 from unabridged.memory.trouble import Gone
 from unabridged.memory.values import new_id
 from unabridged.memory.where import equals, literal
@@ -246,9 +246,7 @@ class Writing:
             if draft.dropped and "vector" in self.tables[table].schema.names:
                 self._table(table).drop_columns(["vector"])
             if draft.columns:
-                width, kind = draft.columns
-                kind_ = pa.float16() if kind == "float16" else pa.float32()
-                self._table(table).add_columns([pa.field("vector", pa.list_(kind_, width))])
+                self._table(table).add_columns([vector_field(*draft.columns)])
 
     def _table(self, name: str) -> Handle:
         self._store.place.lock.confirm()

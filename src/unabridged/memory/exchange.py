@@ -21,7 +21,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from unabridged.errors import InputError, StoreError
-from unabridged.memory.schema import OUTSIDE, SCHEMA_VERSION, TABLES, VECTOR_TABLES, arrow_schema
+from unabridged.memory.schema import (
+    OUTSIDE,
+    SCHEMA_VERSION,
+    TABLES,
+    VECTOR_TABLES,
+    arrow_schema,
+    vector_column,
+    vector_field,
+)
 from unabridged.memory.values import new_id
 
 if TYPE_CHECKING:
@@ -238,8 +246,7 @@ def _import_tables(writing: Writing, path: Path, manifest: Manifest) -> None:
     for table in TABLES:
         handle = writing.touch(table)
         if table in VECTOR_TABLES and width:
-            kind = pa.float16() if settings["vector_type"] == "float16" else pa.float32()
-            handle.add_columns([pa.field("vector", pa.list_(kind, width))])
+            handle.add_columns([vector_field(width, settings["vector_type"])])
         for rows in _read(path, manifest, table):
             handle.append(_fitted(rows, handle.schema))
     writing.move(settings=settings)
@@ -289,8 +296,6 @@ def _rows(values: list[dict[str, Any]], table: str, width: int | None, kind: str
     rows = pa.table(columns, schema=schema)
     if table not in VECTOR_TABLES or not width:
         return rows
-    from unabridged.memory.schema import vector_column
-
     raw = [row.get("vector") for row in values]
     vectors = [
         None if v is None else np.frombuffer(base64.b64decode(v), "<f2" if kind == "float16" else "<f4") for v in raw

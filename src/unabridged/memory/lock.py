@@ -129,6 +129,9 @@ class FileLock:
         try:
             self._file = file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
             had = _poll(lambda: _lock_file(file), max(0.0, end - time.monotonic()))
+        except FileNotFoundError:
+            self._let_go()
+            raise StoreError("the dataset's folder is gone: was the dataset dropped?") from None
         except BaseException:
             self._let_go()
             raise

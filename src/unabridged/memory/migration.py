@@ -6,7 +6,7 @@ schema or the new one, and a killed migration is begun again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -17,13 +17,17 @@ from unabridged.memory.schema import (
     OUTSIDE,
     SCHEMA_VERSION,
     TABLES,
+    VECTOR_TABLES,
     arrow_schema,
     columns_of,
     from_table,
     to_table,
+    vector_field,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from unabridged.memory.commits import Store, Writing
     from unabridged.memory.dataset import Handle
 
@@ -53,7 +57,7 @@ def _forward(store: Store, writing: Writing) -> None:
         if table not in writing.tables:
             store.dirty = True
             writing.tables[table] = store.place.lake.open(full) if full in names else _made(store, full, table)
-        _widen(writing.touch(table), table)
+        _widen(writing.touch(table), table, writing.head.settings)
     writing.move(settings={**writing.head.settings, "schema": SCHEMA_VERSION})
 
 
@@ -65,14 +69,17 @@ def _made(store: Store, full: str, table: str) -> Handle:
     return handle
 
 
-def _widen(handle: Handle, table: str) -> None:
+def _widen(handle: Handle, table: str, settings: Mapping[str, Any]) -> None:
     """Add the columns that are missing; those that are computed for filters, with their values."""
     have = set(handle.schema.names)
-    missing = [field for field in arrow_schema(table) if field.name not in have]
+    wanted = list(arrow_schema(table))
+    if table in VECTOR_TABLES and settings.get("width"):
+        wanted.append(vector_field(settings["width"], settings["vector_type"]))
+    missing = [field for field in wanted if field.name not in have]
     if not missing:
         return
     handle.add_columns(missing)
-    computed = [field.name for field in missing if field.name not in columns_of(table)]
+    computed = [field.name for field in missing if field.name not in {*columns_of(table), "vector"}]
     for batch in handle.batches(rows=APPEND_ROWS) if computed else ():
         rows = to_table(table, from_table(table, pa.Table.from_batches([batch])))
         if rows.num_rows:
@@ -85,4 +92,4 @@ def _outside(store: Store) -> None:
         if f"{store.place.id}.{table}" not in names:
             store.place.lake.create(f"{store.place.id}.{table}", arrow_schema(table))
         else:
-            _widen(store.place.open(table, fenced=False), table)
+            _widen(store.place.open(table, fenced=False), table, {})

@@ -47,6 +47,7 @@ __all__ = [
     "from_table",
     "to_table",
     "vector_column",
+    "vector_field",
 ]
 
 SCHEMA_VERSION = 1
@@ -150,6 +151,11 @@ def arrow_schema(table: str) -> pa.Schema:
 def columns_of(table: str) -> list[str]:
     """The columns that a record is read from: neither its vector nor what exists for filters alone."""
     return [f.name for f in fields(TABLES.get(table) or OUTSIDE[table])]
+
+
+def vector_field(width: int, kind: str) -> pa.Field:
+    """The vector column of a table."""
+    return pa.field("vector", pa.list_(pa.float16() if kind == "float16" else pa.float32(), width))
 
 
 def vector_column(vectors: Sequence[Any], width: int, kind: str) -> pa.FixedSizeListArray:
