@@ -113,11 +113,11 @@ _CLOSERS = "\"'”’»›)\\]}」』）】〕〉》"
 # Stops that end a sentence without a space after them.
 _WIDE = "。！？｡．؟۔।॥։።။។"
 # The class first, so that the search is quick; then what cannot be an end, at the price of one look:
-# a stop before another, a stop or a line feed right before a small letter. No part can run on, so
-# dots without end are no trouble.
+# a stop or a line feed right before a small letter. Stops in a row are passed over in one match, by
+# the empty group if no white space follows them, so that dots without end are no trouble.
 _STOP = re.compile(
-    f"[.!?…\n{_WIDE}](?!(?<=[.!?…\n])[a-z.!?…](?<!\n[.!?…]))(?:"
-    f"(?<=[.!?…])[{_CLOSERS}]*+\\s++"
+    f"[.!?…\n{_WIDE}](?!(?<=[.!?…\n])[a-z])(?:"
+    f"(?<=[.!?…])[.!?…]*+(?:[{_CLOSERS}]*+\\s++|(?<=[.!?…][.!?…])())"
     f"|(?<=[{_WIDE}])(?![{_WIDE}.!?…0-9])[{_CLOSERS}]*+\\s*+"
     "|(?<=\n)(?![^\\S\n]*[a-z])\\s*+)"
 )
@@ -147,9 +147,8 @@ def sentences(text: str, start: int = 0, end: int | None = None) -> Iterator[int
     """
     stop = len(text) if end is None else end
     for found in _STOP.finditer(text, start, stop):
-        place, after = found.span()
-        if _is_end(text, place, after):
-            yield after
+        if _is_end(text, found):
+            yield found.end()
 
 
 # Stops that may stand inside a sentence.
@@ -158,28 +157,35 @@ _UNSURE = frozenset(".!?…")
 _LONGEST_SHORT = 8
 
 
-def _is_end(text: str, stop: int, end: int) -> bool:
-    """Does the stop before ``end`` end a sentence, or an abbreviation, a quotation, a pause?"""
-    mark, following = text[stop], text[end : end + 1]
-    if mark not in _UNSURE:
+def _is_end(text: str, found: re.Match[str]) -> bool:
+    """Does what was found end a sentence, or is it an abbreviation, a quotation, a pause?"""
+    stop, end = found.span()
+    if text[stop] not in _UNSURE:
         return True
-    if following.islower() and (mark == "…" or text[max(0, stop - 1)] == "." or not text[stop + 1].isspace()):
+    if found.lastindex:
         return False
-    if mark != ".":
-        return True
+    stops, following = text[stop:end].rstrip(), text[end : end + 1]
+    if following.islower() and stops != "." and stops[-1] not in "!?":
+        return False
+    in_a_row = stops[1:2] in _UNSURE or text[stop - 1 : stop] in _UNSURE
+    return stops[0] != "." or in_a_row or not _is_short_form(text, stop, following)
+
+
+def _is_short_form(text: str, stop: int, following: str) -> bool:
+    """Is the full stop at ``stop`` that of an abbreviation or an initial?"""
     before = text[max(0, stop - _LONGEST_SHORT - 2) : stop].split()
     word = before[-1] if before else ""
     if not word or len(word) > _LONGEST_SHORT or text[stop - 1].isspace():
-        return True
+        return False
     word = word.lstrip("([{\"'“‘«")
     low = word.lower()
     if low in _NEVER:
-        return False
+        return True
     if low in _SELDOM:
-        return following.isupper()
+        return not following.isupper()
     if len(word) == 1 or "." in word:
-        return not (_INITIALS.fullmatch(word) and (word.isupper() or len(word) > 1))
-    return True
+        return bool(_INITIALS.fullmatch(word)) and (word.isupper() or len(word) > 1)
+    return False
 
 
 class Sentences:
@@ -208,9 +214,8 @@ class Sentences:
         text = self.text
         found = [*_STOP.finditer(text, max(0, low - _BEHIND), min(len(text), high + _BEHIND))]
         for one in reversed(found):
-            place, after = one.span()
-            if low < after <= high and _is_end(text, place, after):
-                return after
+            if low < one.end() <= high and _is_end(text, one):
+                return one.end()
         return None
 
     def first(self, low: int, high: int) -> int | None:
@@ -221,10 +226,10 @@ class Sentences:
         limit = min(len(text), high + _BEHIND)
         found = _STOP.search(text, max(0, bottom - _BEHIND), limit) if bottom < high else None
         while found:
-            place, after = found.span()
+            after = found.end()
             if after > high:
                 break
-            if after > bottom and _is_end(text, place, after):
+            if after > bottom and _is_end(text, found):
                 return after
             found = _STOP.search(text, after, limit)
         self._remember(low, high)

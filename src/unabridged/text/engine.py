@@ -280,7 +280,8 @@ class _Packer:
         if whole < new:
             return whole
         # From the next token on: what opens inside one would have to be counted again.
-        low = self.costs.select(self.costs.at(low))
+        if not self.costs.is_sure(low, new):
+            low = self.costs.select(self.costs.at(low))
         return forced_start(self.text, low, before, new) if low < new else new
 
     def _overlap_low(self, new: int, unit: int) -> int:
@@ -290,7 +291,7 @@ class _Packer:
             following: int | None = self.bounds[unit + 1]
             need = self.sums[unit + 1]
         else:
-            following = self._unit_end(new, len(self.levels))
+            following = self._unit_end(new, len(self.levels) - 2)  # the last level's pieces leave room
             need = 0 if following is None else self.at(following)
         if not self.alone:
             return self._overlap_low_by_all(new, following)
