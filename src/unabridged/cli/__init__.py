@@ -11,5 +11,9 @@ __all__ = ["main"]
 def main() -> None:
     """Run the program on ``sys.argv`` and exit with its code."""
     from unabridged.cli.app import run
+    from unabridged.cli.exits import INTERRUPTED, TERMINATED, leave_now
 
-    raise SystemExit(run())
+    code = run()
+    if code in (INTERRUPTED, TERMINATED):
+        leave_now(code)
+    raise SystemExit(code)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from typing import NoReturn
+
 from unabridged.errors import (
     BudgetExhausted,
     ConfigError,
@@ -12,7 +16,7 @@ from unabridged.errors import (
     ProviderError,
 )
 
-__all__ = ["FAULT", "INTERRUPTED", "PROVIDER", "SOME_FAILED", "TERMINATED", "USAGE", "exit_code"]
+__all__ = ["FAULT", "INTERRUPTED", "PROVIDER", "SOME_FAILED", "TERMINATED", "USAGE", "exit_code", "leave_now"]
 
 SOME_FAILED = 1
 USAGE = 2
@@ -35,3 +39,11 @@ def exit_code(error: BaseException) -> int:
     if isinstance(error, EmbeddingFailed | BudgetExhausted):
         return SOME_FAILED
     return FAULT
+
+
+def leave_now(code: int) -> NoReturn:
+    """End the process without waiting for answers that are under way: whoever pressed Ctrl-C does not."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    os._exit(code)
