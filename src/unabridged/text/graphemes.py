@@ -15,9 +15,15 @@ _FLAGS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 # What never opens a grapheme, or may belong to what stands before it: marks and format characters
 # (joiners, selectors, tags), skin tones, the vowels and finals of Hangul, halves of flags.
 _LOOSE = r"\p{M}\p{Cf}\p{RI}\p{EMod}\u1100-\u11ff\ua960-\ua97c\ud7b0-\ud7fb\uac00-\ud7a3\r\n"
-# The last place before which there is a boundary for certain: nothing loose on either side.
-_ANCHOR = regex.compile(rf"(?r)(?<=[^{_LOOSE}])[^{_LOOSE}]", regex.VERSION1)
+# The last place before which there is a boundary for certain: nothing loose on either side, or
+# whole syllables of Hangul.
+_ANCHOR = regex.compile(rf"(?r)(?<=[^{_LOOSE}])[^{_LOOSE}]|(?<=[\uac00-\ud7a3])[\uac00-\ud7a3]", regex.VERSION1)
 _CLUSTER = regex.compile(r"\X")
+# Marks in a row that no writing needs (the stream-safe format of Unicode allows 30).
+_LONG_GRAPHEME = 64
+_MARKS = regex.compile(r"\p{M}+")
+_NO_MARK = regex.compile(r"(?r)\P{M}")
+_FLAG_RUN = re.compile(f"[{_FLAGS}]*")
 
 
 def grapheme_cut(text: str, at: int, floor: int) -> int:
@@ -31,9 +37,9 @@ def grapheme_cut(text: str, at: int, floor: int) -> int:
     if at >= len(text) or at <= floor or _PLAIN.match(text, at - 1):
         return at
     if text[at] in _FLAGS and text[at - 1] in _FLAGS:
-        run = text[floor:at]
-        halves = len(run) - len(run.rstrip(_FLAGS))
-        return grapheme_cut(text, at - 1, floor) if halves % 2 else at
+        return grapheme_cut(text, at - 1, floor) if _halves(text, at, floor) % 2 else at
+    if _MARKS.match(text, at, at + 1) and not _NO_MARK.search(text, floor, at):
+        return floor
     # The search runs backwards; the look-behind must not look past the floor.
     found = _ANCHOR.search(text, floor, at + 1)
     last = found.start() if found and found.start() > floor else floor
@@ -44,8 +50,17 @@ def grapheme_cut(text: str, at: int, floor: int) -> int:
     return last
 
 
+def _halves(text: str, at: int, floor: int) -> int:
+    """How many halves of flags stand in a row right before ``at``."""
+    if _FLAG_RUN.fullmatch(text, floor, at):
+        return at - floor
+    run = text[floor:at]
+    return len(run) - len(run.rstrip(_FLAGS))
+
+
 # A number is digits with points, commas, colons, underscores inside.
 _FIGURES = "0123456789.,_:"
+_FIGURE_RUN = re.compile(f"[{_FIGURES}]*")
 # In characters; more figures than that are data, and are cut like anything else.
 _LONGEST_NUMBER = 256
 _LINK = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,15}://[!-~]*|www\.[!-~]*")
@@ -83,6 +98,8 @@ def forced_start(text: str, at: int, floor: int, ceiling: int) -> int:
     if place < ceiling and (before := grapheme_cut(text, place, floor)) < place:
         if text[place] in _FLAGS:
             return min(place + 1, ceiling)
+        if place - before > _LONG_GRAPHEME and (marks := _MARKS.match(text, place, ceiling)):
+            return marks.end()
         cluster = _CLUSTER.match(text, before, ceiling)
         place = cluster.end() if cluster else ceiling
     return min(place, ceiling)
@@ -91,6 +108,17 @@ def forced_start(text: str, at: int, floor: int, ceiling: int) -> int:
 def _before(text: str, low: int, at: int) -> tuple[int, int]:
     """The last marks of a URL that begin before ``at``."""
     return text.rfind("://", low, at + 2), text.rfind("www.", low, at + 3)
+
+
+def _before(text: str, low: int, at: int) -> tuple[int, int]:
+    """The last marks of a URL that begin before ``at``."""
+    return text.rfind("://", low, at + 2), text.rfind("www.", low, at + 3)
+
+
+def _after_marks(text: str, at: int, ceiling: int) -> int:
+    """Where the grapheme ends of which the marks before ``at`` are a part."""
+    cluster = _CLUSTER.match(text, at - 1, ceiling) if at < ceiling else None
+    return cluster.end() if cluster else ceiling
 
 
 def _atom(text: str, at: int, floor: int) -> tuple[int, int] | None:
@@ -110,7 +138,8 @@ def _atom(text: str, at: int, floor: int) -> tuple[int, int] | None:
 def _number(text: str, at: int, floor: int) -> tuple[int, int] | None:
     """The figures around ``at``, if they are few enough to be a number."""
     low = max(floor, at - _LONGEST_NUMBER)
+    if at - low == _LONGEST_NUMBER and _FIGURE_RUN.fullmatch(text, low, at):
+        return None
     start = low + len(text[low:at].rstrip(_FIGURES))
-    rest = text[at : at + _LONGEST_NUMBER]
-    end = at + len(rest) - len(rest.lstrip(_FIGURES))
-    return (start, end) if end - start <= _LONGEST_NUMBER else None
+    run = _FIGURE_RUN.match(text, at, at + _LONGEST_NUMBER)
+    return start, run.end() if run else at
