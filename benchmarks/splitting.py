@@ -257,6 +257,7 @@ _NASTY = {
     "flags": "🇩🇪",
     "dots": ".",
     "NUL": "\0",
+    "spaces": "x" + " " * 4999,
     "digits": "7",
     "combining marks": "\u0301",
     "blank lines": "x" + " \n" * 500,

@@ -96,8 +96,9 @@ def forced_start(text: str, at: int, floor: int, ceiling: int) -> int:
     if (atom := _atom(text, place, floor)) is not None:
         place = atom[1]
     if place < ceiling and (before := grapheme_cut(text, place, floor)) < place:
-        if text[place] in _FLAGS:
-            return min(place + 1, ceiling)
+        if text[place] in _FLAGS:  # the second half of one; by itself, for the row is counted already
+            flag = _CLUSTER.match(text[place - 1 : place + _LONG_GRAPHEME])
+            return min(ceiling, place - 1 + len(flag.group())) if flag else ceiling
         if place - before > _LONG_GRAPHEME and (marks := _MARKS.match(text, place, ceiling)):
             return marks.end()
         cluster = _CLUSTER.match(text, before, ceiling)

@@ -65,10 +65,12 @@ def _codes(piece: str) -> Codes:
     """The code points, in the narrowest width that holds them all, one a character."""
     if piece.isascii():
         return np.frombuffer(piece.encode("ascii"), np.uint8)
-    narrow = np.frombuffer(piece.encode("utf-16-le", "surrogatepass"), "<u2")
-    if len(narrow) == len(piece):
-        return narrow
-    return np.frombuffer(piece.encode("utf-32-le", "surrogatepass"), "<u4")
+    try:
+        narrow = np.frombuffer(piece.encode("utf-16-le"), "<u2")
+    except UnicodeEncodeError:  # a lone surrogate
+        narrow = np.zeros(0, np.uint16)
+    # numpy's own strings are UTF-32, and take surrogates as they come.
+    return narrow if len(narrow) == len(piece) else np.array([piece]).view(np.uint32)
 
 
 def _classes(codes: Codes, *, wide: bool) -> Iterator[NDArray[np.bool_]]:
