@@ -216,6 +216,21 @@ def test_a_text_with_a_stray_NUL_is_a_text() -> None:
     assert hashing("nul.txt", "-o", "out.jsonl") == 0
 
 
+def test_batches_are_one_output_and_one_summary(monkeypatch, capsys) -> None:
+    monkeypatch.setattr("unabridged.cli.inputs._BATCH_CHARACTERS", 50)
+    for at in range(9):
+        Path(f"{at}.txt").write_text(f"the text of number {at}", "utf-8")
+    assert hashing(".", "-o", "out.parquet") == 0
+    assert [row["id"] for row in pq.read_table("out.parquet").to_pylist()] == [f"./{at}.txt" for at in range(9)]
+    assert "9 texts, 9 chunks" in capsys.readouterr().err
+
+
+def test_standard_input_that_is_no_text_is_said(monkeypatch, capsys) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("汉字".encode("gb18030"))))
+    assert hashing("-", "-o", "out.npy") == 2
+    assert "error: -: not UTF-8" in capsys.readouterr().err
+
+
 # -- faults of ours, and of the machine --------------------------------------------------------------
 
 
@@ -318,3 +333,16 @@ def test_chunk_goes_on_after_a_file_that_is_none(capsys) -> None:
     shown = capsys.readouterr()
     assert "a.txt: 1 chunk" in shown.out
     assert "error: x.bin: a binary file" in shown.err
+
+
+def test_what_a_file_sets_without_effect_is_noted(capsys) -> None:
+    theirs = {"autoRecall": True, "embedding": {"provider": "hashing"}}
+    host = {"plugins": {"entries": {"memory-lancedb-pro": {"config": theirs}}}}
+    Path("plugin.json").write_text(json.dumps(host), "utf-8")
+    for command in ("explain", "check"):
+        assert run(["config", command, "plugin.json"]) == 0
+        assert "note: autoRecall: a setting of memory-lancedb-pro" in capsys.readouterr().err
+    Path("plugin.json").write_text('{"embedding": {"model": "m", "baseURL": "http://localhost:1/v1"}}', "utf-8")
+    assert run(["config", "explain", "."]) == 0
+    assert "dimensions" in (shown := capsys.readouterr().out)
+    assert "–" in shown
