@@ -167,7 +167,7 @@ class EstimatedCosts(Ranks):
 
     def _run_end(self, start: int, end: int) -> int:
         """Where the run of letters or digits at ``start`` ends."""
-        words = memoryview(self.scan.letters if self.text[start].isalpha() else self.scan.digits)
+        words = (self.scan.letters if self.text[start].isalpha() else self.scan.digits).data
         word = start >> 6
         others = ~words[word] >> (start & 63) << (start & 63) & _ALL
         while not others:

@@ -111,11 +111,6 @@ def _before(text: str, low: int, at: int) -> tuple[int, int]:
     return text.rfind("://", low, at + 2), text.rfind("www.", low, at + 3)
 
 
-def _before(text: str, low: int, at: int) -> tuple[int, int]:
-    """The last marks of a URL that begin before ``at``."""
-    return text.rfind("://", low, at + 2), text.rfind("www.", low, at + 3)
-
-
 def _after_marks(text: str, at: int, ceiling: int) -> int:
     """Where the grapheme ends of which the marks before ``at`` are a part."""
     cluster = _CLUSTER.match(text, at - 1, ceiling) if at < ceiling else None

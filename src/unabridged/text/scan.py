@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Scan", "bits_at", "later", "spread"]
 
 # Characters a pass: what a level-2 cache holds with its temporaries. A multiple of 64.
-_BLOCK = 1 << 17
+_BLOCK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
