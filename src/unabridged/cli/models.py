@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from unabridged.cli.console import plural, put
+from unabridged.cli.console import number, plural, put
 from unabridged.errors import ConfigError
 
 if TYPE_CHECKING:
     from unabridged.providers.limits import Learned
     from unabridged.providers.models import ModelInfo
+    from unabridged.types import Limit
 
 __all__ = ["register"]
 
@@ -76,9 +77,25 @@ def _show(rows: list[ModelInfo], *, as_json: bool) -> None:
         put("  ".join(cells).rstrip() + "\n")
     if len(rows) == 1:
         one = rows[0]
-        for label, words in (("query", one.query), ("document", one.document), ("note", one.note)):
+        for label, words in (
+            ("plan", _plan(one.limit)),
+            ("query", one.query),
+            ("document", one.document),
+            ("note", one.note),
+        ):
             if words:
                 put(f"{label}: {words}\n")
+
+
+def _plan(limit: Limit) -> str:
+    """How a text over the limit is cut, unless told otherwise."""
+    from unabridged.embedding.plan import Chunking, in_force
+
+    plan = in_force(Chunking(), limit)
+    if plan is None:
+        return "never cut: it takes texts of any length"
+    sizes = f"{number(plan.max_size)}, {number(plan.overlap)} shared, {number(plan.minimum)} at the least"
+    return f"chunks of {sizes} ({plan.unit})"
 
 
 def _show_learned(name: str | None, *, as_json: bool) -> None:

@@ -84,8 +84,7 @@ class JsonLines:
         from unabridged.cli.rows import table
         from unabridged.jobs.sink import json_lines
 
-        for row in json_lines(table(outcomes, max(width, 1), chunks=self._chunks), fingerprint):
-            put(row)
+        put("".join(json_lines(table(outcomes, max(width, 1), chunks=self._chunks), fingerprint)))
 
     def commit(self) -> bool:
         """It is out already."""
