@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
+_IN_FULL = 4  # rows that come with their plan and notes
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -75,16 +77,20 @@ def _show(rows: list[ModelInfo], *, as_json: bool) -> None:
             f"{cell:<{w}}" if at < 2 else f"{cell:>{w}}" for at, (cell, w) in enumerate(zip(line, widths, strict=True))
         ]
         put("  ".join(cells).rstrip() + "\n")
-    if len(rows) == 1:
-        one = rows[0]
-        for label, words in (
-            ("plan", _plan(one.limit)),
-            ("query", one.query),
-            ("document", one.document),
-            ("note", one.note),
-        ):
-            if words:
-                put(f"{label}: {words}\n")
+    for row in rows if len(rows) <= _IN_FULL else ():
+        _details(row, named=len(rows) > 1)
+
+
+def _details(row: ModelInfo, *, named: bool) -> None:
+    where = f" ({row.provider})" if named else ""
+    for label, words in (
+        ("plan", _plan(row.limit)),
+        ("query", row.query),
+        ("document", row.document),
+        ("note", row.note),
+    ):
+        if words:
+            put(f"{label}{where}: {words}\n")
 
 
 def _plan(limit: Limit) -> str:
