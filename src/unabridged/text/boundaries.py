@@ -173,7 +173,7 @@ def _is_end(text: str, found: re.Match[str]) -> bool:
 
 def _is_short_form(text: str, stop: int, following: str) -> bool:
     """Is the full stop at ``stop`` that of an abbreviation or an initial?"""
-    before = text[max(0, stop - _LONGEST_SHORT - 2) : stop].split()
+    before = text[max(0, stop - _LONGEST_SHORT - 2) : stop].rsplit(None, 1)
     word = before[-1] if before else ""
     if not word or len(word) > _LONGEST_SHORT or text[stop - 1].isspace():
         return False

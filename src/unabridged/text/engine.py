@@ -291,7 +291,7 @@ class _Packer:
             following: int | None = self.bounds[unit + 1]
             need = self.sums[unit + 1]
         else:
-            following = self._unit_end(new, len(self.levels) - 2)  # the last level's pieces leave room
+            following = self._next_part(new, unit)
             need = 0 if following is None else self.at(following)
         if not self.alone:
             return self._overlap_low_by_all(new, following)
@@ -299,6 +299,24 @@ class _Packer:
         if need - self.first.room > floor:  # noqa: PLR1730
             floor = need - self.first.room
         return self.select(floor - 1) + 1
+
+    def _next_part(self, new: int, unit: int) -> int | None:
+        """Where the part at ``new`` of a unit that is looked into ends; ``None`` if by force."""
+        following = self.bounds[unit + 1]
+        # A first look that needs no prefix sums: mostly, a part has fewer characters than the cap tokens.
+        near = min(following, new + self.first.room)
+        if self.levels and (end := self.levels[0].first(new, near)) is not None and self._fits_alone(new, end):
+            return end
+        reach = self._reach(new, new)
+        for level in self.levels[:-1]:  # the last level's pieces leave room for the overlap
+            if (end := level.first(new, min(following, reach))) is not None:
+                return end
+        return following if following <= reach else None
+
+    def _fits_alone(self, start: int, end: int) -> bool:
+        if self.at(end) - self.at(start) > self.first.room:
+            return False
+        return all(meter.costs.at(end) - meter.costs.at(start) <= meter.room for meter, _ in self.others)
 
     def _overlap_low_by_all(self, new: int, following: int | None) -> int:
         """The same where there are several meters, or the overlap is counted in another unit."""
