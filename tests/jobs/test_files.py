@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from unabridged.errors import UnreadableFile
+from unabridged.errors import MissingExtra, UnreadableFile
 from unabridged.jobs.files import BinaryFile, decode, find_files, read_text
 
 
@@ -125,9 +125,7 @@ def test_a_wrong_or_unknown_encoding_is_named() -> None:
         decode(b"x", "a", "klingon")
 
 
-@pytest.mark.parametrize(
-    "data", [bytes(range(256)) * 20, b"%PDF-1.7 text", b"\x7fELF" + b"\0" * 400, b"PK\x03\x04" + b"\0" * 99]
-)
+@pytest.mark.parametrize("data", [bytes(range(256)) * 20, b"\x7fELF" + b"\0" * 400, b"PK\x03\x04" + b"\0" * 99])
 def test_binary_files_are_told_apart(data, tmp_path) -> None:
     path = tmp_path / "a.bin"
     path.write_bytes(data)
@@ -139,3 +137,31 @@ def test_what_cannot_be_opened_has_a_reason(tmp_path) -> None:
     for path in (tmp_path, tmp_path / "nothing"):
         with pytest.raises(UnreadableFile, match=str(path.name)):
             read_text(path)
+
+
+def test_documents_are_read_as_their_text_where_the_extra_is_installed(tmp_path, monkeypatch) -> None:
+    pytest.importorskip("pypdfium2")
+    docx = pytest.importorskip("docx")
+    from reportlab.pdfgen.canvas import Canvas
+
+    page = Canvas(str(tmp_path / "paper.pdf"))
+    page.drawString(72, 720, "A sentence on a page.")
+    page.save()
+    letter = docx.Document()
+    letter.add_paragraph("A sentence in a letter.")
+    letter.save(str(tmp_path / "letter.docx"))
+    (tmp_path / "plain.pdf").write_text("a text with a wrong name", "utf-8")
+    assert "A sentence on a page." in read_text(tmp_path / "paper.pdf")[0]
+    assert "A sentence in a letter." in read_text(tmp_path / "letter.docx")[0]
+    assert read_text(tmp_path / "plain.pdf")[0] == "a text with a wrong name"
+
+    (tmp_path / "damaged.pdf").write_bytes(b"%PDF-1.7 and no more")
+    with pytest.raises(UnreadableFile, match="damaged.pdf"):
+        read_text(tmp_path / "damaged.pdf")
+
+    def missing(*_: object, **__: object) -> None:
+        raise MissingExtra("pypdfium2", "documents")
+
+    monkeypatch.setattr("unabridged.text.documents.read_document", missing)
+    with pytest.raises(BinaryFile, match=r"unabridged\[documents\]"):
+        read_text(tmp_path / "paper.pdf")

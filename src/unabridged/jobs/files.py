@@ -4,6 +4,7 @@ A walk skips what is hidden, build and package folders, links to folders and eve
 regular file, and counts it. Encodings are UTF-8, and UTF-16 or UTF-32 with a byte order mark; a file with
 a few stray bytes, or with the isolated high letters of Western European text, is read with a warning;
 anything else is refused rather than guessed, because a wrong guess is a wrong vector that nobody notices.
+PDF, Word and EPUB files are read as their text, with the extra ``documents``; all others as they are.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from unabridged.errors import UnreadableFile
+from unabridged.errors import MissingExtra, UnreadableFile
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["BinaryFile", "Found", "TextFile", "decode", "find_files", "read_text"]
 
 _SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages", "venv"})
+_PACKED = {".docx": "word", ".docm": "word", ".epub": "epub"}
 _MAGIC = re.compile(r"[*?[]")
 _HEAD = 1 << 16
 # Control characters that text has: tab, line feed, vertical tab, form feed, carriage return, escape.
@@ -94,12 +96,30 @@ def read_text(path: Path, encoding: str | None = None) -> tuple[str, str | None]
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD)
-            if encoding is None and _is_binary(head):
+            kind = _document_kind(head, path)
+            if kind is None and encoding is None and _is_binary(head):
                 raise BinaryFile(name, "a binary file, not text")
             data = head + file.read()
     except OSError as error:
         raise UnreadableFile(name, (error.strerror or str(error)).lower()) from None
-    return decode(data, name, encoding)
+    return decode(data, name, encoding) if kind is None else _text_of(data, name, kind)
+
+
+def _document_kind(head: bytes, path: Path) -> str | None:
+    if head.startswith(b"%PDF-"):
+        return "pdf"
+    return _PACKED.get(path.suffix.lower()) if head.startswith(b"PK\x03\x04") else None
+
+
+def _text_of(data: bytes, name: str, kind: str) -> tuple[str, str | None]:
+    """The text of a document that is not text itself."""
+    from unabridged.text.documents import read_document
+
+    try:
+        found = read_document(data, format=kind, source=name)
+    except MissingExtra as missing:
+        raise BinaryFile(name, str(missing)) from None
+    return found.text, "; ".join(found.warnings) or None
 
 
 def decode(data: bytes, name: str, encoding: str | None = None) -> tuple[str, str | None]:
@@ -141,8 +161,6 @@ def _is_binary(head: bytes) -> bool:
     """Whether control characters make up more than text ever has of them. A stray NUL does not."""
     if any(head.startswith(mark) for mark, _ in _MARKS):
         return False
-    if head.startswith(b"%PDF-"):
-        return True
     controls = len(_CONTROLS.findall(head))
     return controls > max(_BINARY_SHARE * len(head), _FEW_CONTROLS) or controls > len(head) / 3
 
