@@ -48,8 +48,7 @@ def paragraphs(text: str, scan: Scan | None = None) -> Offsets:
     if _is_dense(scan.feeds):
         found = _ends_by_bits(scan)
     else:
-        feeds = bits_at(scan.feeds)
-        found = _next_clear(scan.spaces, feeds[1:][_blank_between(text, scan, feeds)])
+        found = _next_clear(scan.spaces, _blank_line_feeds(text, scan))
         found = np.concatenate((found[:1], found[1:][found[1:] != found[:-1]]))
     return found if len(found) and found[-1] == scan.size else np.append(found, scan.size)
 
@@ -65,6 +64,26 @@ def _ends_by_bits(scan: Scan) -> Offsets:
     following = scan.spaces >> np.uint64(1)
     following[:-1] |= scan.spaces[1:] << np.uint64(63)
     return bits_at(spread(second, scan.spaces, 1) & ~following) + 1
+
+
+# Up to so many lines with white space at their ends are looked at one by one.
+_FEW = 64
+
+
+def _blank_line_feeds(text: str, scan: Scan) -> Offsets:
+    """The line feeds that end a blank line, ascending."""
+    spaced = bits_at(scan.feeds & later(scan.spaces & ~scan.feeds, 1))
+    if len(spaced) > _FEW:
+        feeds = bits_at(scan.feeds)
+        return feeds[1:][_blank_between(text, scan, feeds)]
+    empty = bits_at(scan.feeds & later(scan.feeds, 1))
+    blank = [at for at in spaced.tolist() if _is_blank_line(text, at)]
+    return np.sort(np.concatenate((empty, np.array(blank, np.int64)))) if blank else empty
+
+
+def _is_blank_line(text: str, feed: int) -> bool:
+    before = text.rfind("\n", 0, feed)
+    return before >= 0 and text[before:feed].isspace()
 
 
 def _blank_between(text: str, scan: Scan, feeds: Offsets) -> NDArray[np.bool_]:

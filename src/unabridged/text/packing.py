@@ -134,7 +134,7 @@ def to_chunks(
     for index, (start, end) in enumerate(zip(opens, closes, strict=True)):
         piece = text[start:end]
         start_byte = before_byte + _bytes_from(text, before, start)
-        end_byte = start_byte + utf8_length(piece)
+        end_byte = before_byte + _bytes_from(text, before, end)
         tokens = at_close[index] - at_open[index] + fixed if sure(start, end) else between(start, end)
         overlap = max(0, before_cost - at_open[index])
         chunks.append(Chunk(index, start, end, start_byte, end_byte, piece, tokens, overlap))

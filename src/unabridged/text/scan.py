@@ -170,5 +170,9 @@ def _all_of(runs: Bits, back: int) -> Bits:
 
 def bits_at(bits: Bits) -> NDArray[np.int64]:
     """The positions of the bits that are set, ascending."""
-    flags = np.unpackbits(bits.view(np.uint8), bitorder="little")
-    return np.flatnonzero(flags.view(np.bool_))
+    full = bits.nonzero()[0]
+    if 2 * len(full) > len(bits):
+        return np.unpackbits(bits.view(np.uint8), bitorder="little").view(np.bool_).nonzero()[0]
+    flags = np.unpackbits(bits[full].view(np.uint8), bitorder="little")
+    found = flags.view(np.bool_).nonzero()[0]
+    return (full[found >> 6] << 6) + (found & 63)
