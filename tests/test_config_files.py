@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import jsonschema
 import pytest
@@ -21,7 +20,6 @@ from unabridged.config.variables import references, substitute
 from unabridged.errors import ConfigError
 
 MANIFEST = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json"
-SEED = Path(__file__).parents[2] / "shared" / "seeds"
 
 
 def refused(source, **environ: str) -> str:
@@ -315,21 +313,3 @@ def test_case_46_a_key_in_the_wrong_place_is_told_the_right_one() -> None:
 )
 def test_case_47_no_fault_shows_a_secret(settings) -> None:
     assert "sk-secret" not in refused({"embedding": settings})
-
-
-@pytest.mark.skipif(not SEED.is_dir(), reason="the source's own text is not beside this checkout")
-def test_case_48_the_source_text_itself() -> None:
-    text = next(SEED.glob("004*")).read_text("utf-8")
-    blocks = [text[at.start() : _closing(text, at.start())] for at in re.finditer(r'\{\s*"plugins"', text)]
-    assert len(blocks) == 2
-    for block in blocks:
-        load_config(block, environ={"JINA_API_KEY": "k"})
-
-
-def _closing(text: str, at: int) -> int:
-    depth = 0
-    for offset in range(at, len(text)):
-        depth += (text[offset] == "{") - (text[offset] == "}")
-        if depth == 0:
-            return offset + 1
-    raise AssertionError

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 from unabridged.config.model import Settings
@@ -24,7 +25,7 @@ def json_schema() -> dict[str, Any]:
     >>> json_schema()["properties"]["embedding"]["$ref"]
     '#/$defs/EmbeddingSettings'
     """
-    schema = _without_titles(_with_variables(Settings.model_json_schema(by_alias=True)))
+    schema = _without_titles(_with_variables(_generated()))
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": _ID, "title": "unabridged"}
     return {**head, **schema}
 
@@ -40,7 +41,7 @@ def keys_at(path: tuple[str | int, ...]) -> tuple[str, ...]:
     >>> keys_at(("embedding", "limit"))[:2]
     ('inputTokens', 'inputChars')
     """
-    schema = Settings.model_json_schema(by_alias=True)
+    schema = _generated()
     node: dict[str, Any] = schema
     for step in path:
         node = _objects(schema, node).get("items" if isinstance(step, int) else "properties", {})
@@ -48,6 +49,7 @@ def keys_at(path: tuple[str | int, ...]) -> tuple[str, ...]:
     return tuple(_objects(schema, node).get("properties", ()))
 
 
+@cache
 def places() -> dict[tuple[str, ...], tuple[str, ...]]:
     """Every object of a configuration, by its path, with its keys."""
     found: dict[tuple[str, ...], tuple[str, ...]] = {}
@@ -59,6 +61,11 @@ def places() -> dict[tuple[str, ...], tuple[str, ...]]:
             found[path] = keys
             todo += [(*path, key) for key in keys]
     return found
+
+
+@cache
+def _generated() -> dict[str, Any]:
+    return Settings.model_json_schema(by_alias=True)
 
 
 def _objects(schema: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
