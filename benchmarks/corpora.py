@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["build", "documents", "load", "main"]
+__all__ = ["build", "documents", "load", "main", "pages"]
 
 _SHARE = Path("/usr/share")
 _KERNEL = _SHARE / "doc/linux-doc-6.1/html/_sources"
@@ -82,11 +82,11 @@ def _english() -> Iterator[str]:
 
 def _cjk() -> Iterator[str]:
     for language in ("zh-cn", "ja"):
-        yield from _pages((_SHARE / "debian-reference").glob(f"*.{language}.html"))
+        yield from pages((_SHARE / "debian-reference").glob(f"*.{language}.html"))
     for language in ("zh-CN", "zh-TW", "ja-JP"):
-        yield from _pages((_SHARE / "doc/debian-handbook/html" / language).glob("*.html"))
+        yield from pages((_SHARE / "doc/debian-handbook/html" / language).glob("*.html"))
     for language in ("ja", "zh_CN"):
-        yield from _pages((_SHARE / "gimp/2.0/help" / language).glob("*.html"))
+        yield from pages((_SHARE / "gimp/2.0/help" / language).glob("*.html"))
     for language in ("ja", "zh_CN", "zh_TW"):
         yield from _manuals((_SHARE / "man" / language).rglob("*.gz"))
     for language in ("zh_CN", "zh_TW", "ja_JP"):
@@ -102,7 +102,8 @@ def _plain(paths: Iterable[Path]) -> Iterator[str]:
         yield path.read_text("utf-8", errors="replace")
 
 
-def _pages(paths: Iterable[Path]) -> Iterator[str]:
+def pages(paths: Iterable[Path]) -> Iterator[str]:
+    """HTML files as text, blocks apart by blank lines."""
     for path in sorted(paths):
         body = _BLOCK_END.sub("\n\n", _HIDDEN.sub("", path.read_text("utf-8", errors="replace")))
         yield _BLANK_LINES.sub("\n\n", html.unescape(_TAG.sub("", body)))

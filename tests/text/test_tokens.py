@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from unabridged.errors import CapUnenforceable, ConfigError, MissingExtra
 from unabridged.text import tokens
+from unabridged.text.estimate import CJK_COSTS
 from unabridged.text.exact import blocks, without_surrogates
 from unabridged.text.packing import cut, to_chunks
 from unabridged.text.tokens import Characters, Estimate, Utf8Bytes, as_tokenizer
@@ -219,6 +220,24 @@ def test_a_missing_library_names_its_extra(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(tokens, "import_module", gone)
     with pytest.raises(MissingExtra, match=r"unabridged\[tokenizers\]"):
         as_tokenizer(str(tmp_path / "t.json"))
+
+
+CHINESE = "程序会把很长的文档切成许多小块，每一块都不超过模型的上限。譯者須負責確認內容無誤，並於網站公布。"
+
+
+@pytest.mark.parametrize("vocabulary", list(CJK_COSTS))
+def test_C3_the_calibrated_estimator_does_not_err_low_on_chinese(vocabulary) -> None:
+    exact = {"cl100k": "cl100k_base", "o200k": "o200k_base"}.get(vocabulary, vocabulary)
+    calibrated = as_tokenizer(f"estimate/{vocabulary}")
+    assert calibrated == Estimate(cjk=CJK_COSTS[vocabulary])
+    assert calibrated.count(CHINESE * 20) >= as_tokenizer(exact).count(CHINESE * 20)
+    assert Estimate(cjk=CJK_COSTS[vocabulary]).count("plain words") == Estimate().count("plain words")
+
+
+@pytest.mark.parametrize("cost", [0, -1, float("inf"), float("nan")])
+def test_an_impossible_cost_is_refused(cost) -> None:
+    with pytest.raises(ConfigError, match="above 0"):
+        Estimate(cjk=cost)
 
 
 def test_names_say_how_it_is_counted() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unabridged.errors import ConfigError, MissingExtra
-from unabridged.text.estimate import Estimate
+from unabridged.text.estimate import CJK_COSTS, Estimate
 from unabridged.text.exact import BytePairs, Counted, Pieces
 from unabridged.text.measure import Characters, Costs, Measure, Utf8Bytes
 
@@ -27,12 +27,15 @@ _PLAIN: dict[str, Callable[[], Measure]] = {
     "chars": Characters,
     "bytes": Utf8Bytes,
 }
+# The estimator with the cost of a CJK character in a vocabulary: "estimate/cl100k".
+_CALIBRATED = "estimate/"
 
 
 def as_tokenizer(spec: str | object | None = None) -> Measure:
     """Make a tokenizer from a name, a tokenizer of another library, or any object with ``count(text)``.
 
-    Names are ``estimate`` (also ``None``), ``characters``, ``bytes``, an encoding's
+    Names are ``estimate`` (also ``None``; ``estimate/cl100k`` and the like, calibrated for CJK text in
+    the vocabularies of :data:`~unabridged.text.estimate.CJK_COSTS`), ``characters``, ``bytes``, an encoding's
     (``cl100k_base``, ``o200k_base``, …) or the path of a ``tokenizer.json``.
 
     Raises:
@@ -51,6 +54,8 @@ def as_tokenizer(spec: str | object | None = None) -> Measure:
 def _by_name(name: str) -> Measure:
     if name in _PLAIN:
         return _PLAIN[name]()
+    if name.startswith(_CALIBRATED) and name.removeprefix(_CALIBRATED) in CJK_COSTS:
+        return Estimate(cjk=CJK_COSTS[name.removeprefix(_CALIBRATED)])
     if name.endswith(".json"):
         if not Path(name).is_file():
             raise ConfigError("tokenizer", f"there is no file {name}")
