@@ -279,3 +279,12 @@ def test_the_whole_way_from_a_file_to_vectors_is_deterministic() -> None:
     with built(settings) as one, built(settings) as two:
         assert np.array_equal(one.embed(LONG), two.embed(LONG))
         assert one.fingerprint() == two.fingerprint()
+
+
+def test_a_memory_is_opened_where_the_settings_say(tmp_path) -> None:
+    settings = {"dbPath": str(tmp_path / "memory"), "embedding": {"provider": "hashing", "cache": False}}
+    with load_config(settings).memory() as memory:
+        assert memory is not None
+    assert (tmp_path / "memory").is_dir()
+    with pytest.raises(ConfigError, match="dbPath: not given"):
+        load_config().memory()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -19,10 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from unabridged.config.explain import Explanation
-    from unabridged.config.jsonc import Path
+    from unabridged.config.jsonc import Path as KeyPath
     from unabridged.config.model import EmbeddingSettings, RetrievalSettings
     from unabridged.config.sources import Source
     from unabridged.embedding.embedder import Embedder
+    from unabridged.memory import Memory
 
 __all__ = ["Config", "load_config"]
 
@@ -64,6 +66,18 @@ class Config:
         from unabridged.config.build import build_embedder
 
         return build_embedder(self, **overrides)
+
+    def memory(self, **options: Any) -> Memory:
+        """The memory at ``dbPath`` with this embedder; ``options`` are those of ``Memory.open``.
+
+        Raises :class:`~unabridged.errors.ConfigError` where the settings name no place.
+        """
+        from unabridged.memory import Memory
+
+        if self.db_path is None:
+            raise self.block.error(("dbPath",), "not given; name the folder, or the URI, of the memory")
+        place = self.db_path if "://" in self.db_path else Path(self.db_path).expanduser()
+        return Memory.open(place, **{"embedder": self.embedder(), **options})
 
     def with_model(
         self,
@@ -138,7 +152,7 @@ def _checked(block: Block, written: Mapping[str, Any], environ: Mapping[str, str
     raise all_in_one(block, problems)
 
 
-def _given_twice(settings: Settings) -> list[tuple[Path, str]]:
+def _given_twice(settings: Settings) -> list[tuple[KeyPath, str]]:
     """``chunking`` and ``autoChunk`` name one thing: each of its keys may stand in one of them."""
     first, second = settings.embedding.chunking, settings.embedding.auto_chunk
     if isinstance(first, bool) or not isinstance(second, ChunkingSettings):
