@@ -1,0 +1,69 @@
+"""How ``unabridged memory`` shows records: a line each for people, JSON for programs."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from unabridged.cli.console import put
+
+__all__ = ["as_data", "lines", "show", "shown"]
+
+_WIDTH = 72  # characters of a text on one line of a listing
+
+
+def as_data(value: Any) -> Any:
+    """A record as what JSON can hold; moments in ISO 8601."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: as_data(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, dt.datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {key: as_data(inner) for key, inner in value.items()}
+    return [as_data(inner) for inner in value] if isinstance(value, list | tuple | set | frozenset) else value
+
+
+def show(value: Any) -> None:
+    """One record, or several, as JSON."""
+    put(json.dumps(as_data(value), indent=2, ensure_ascii=False) + "\n")
+
+
+def lines(records: Iterable[Any]) -> None:
+    """A line for each record: its id, and what tells it apart."""
+    for record in records:
+        put(f"{shown(record)}\n")
+
+
+def shown(record: Any) -> str:
+    """One record on one line."""
+    kind = type(record).__name__
+    return f"{record.id}  {_SHOWN[kind](record)}" if kind in _SHOWN else str(as_data(record))
+
+
+def _brief(text: str | None) -> str:
+    line = " ".join((text or "").split())
+    return line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…"
+
+
+def _moment(value: dt.datetime | None) -> str:
+    return "" if value is None else value.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _edge(edge: Any) -> str:
+    span = f"[{_moment(edge.valid_at) or '…'} – {_moment(edge.invalid_at) or 'now'}]"
+    return f"{span}  {_brief(edge.fact)}"
+
+
+_SHOWN: dict[str, Callable[[Any], str]] = {
+    "Artifact": lambda a: f"{a.role}/{a.kind}  {_moment(a.valid_at or a.created_at)}  {_brief(a.text)}",
+    "Entity": lambda e: f"{e.type}  {_brief(e.name)}",
+    "Edge": _edge,
+    "Session": lambda s: _moment(s.created_at),
+    "Series": lambda s: f"{_brief(s.name)}  {s.unit or ''}".rstrip(),
+    "Image": lambda i: f"{i.media_type}  {i.size:,} bytes  {_brief(i.caption)}".rstrip(),
+    "Snapshot": lambda s: f"{_brief(s.name)}  {_moment(s.created_at)}",
+    "DatasetInfo": lambda d: f"{_brief(d.name)}  {_moment(d.created_at)}",
+}
