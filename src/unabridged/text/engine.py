@@ -246,8 +246,10 @@ class _Packer:
             if end - new == 1:
                 raise CapUnenforceable(f"the character at {new} alone is over the limit")
             high = max(high, new + 1)
-            base = max(new, self.bounds[bisect_right(self.bounds, high) - 1])
-            end = base if base > new else self._boundary(start, new, base, high)
+            place = bisect_right(self.bounds, high) - 1
+            base = max(new, self.bounds[place])
+            whole = base > new and not self.units.big[place]
+            end = base if whole else self._boundary(start, new, base, high)
         return start, end
 
     def _over(self, start: int, end: int) -> tuple[Meter, int] | None:
@@ -311,7 +313,9 @@ class _Packer:
         for level in self.levels[:-1]:  # the last level's pieces leave room for the overlap
             if (end := level.first(new, min(following, reach))) is not None:
                 return end
-        return following if following <= reach else None
+        # The rest of the unit: kept whole if it is a part of its own, not the end of one already cut.
+        whole = following <= reach and any(level.first(new - 1, new) for level in self.levels[:-1])
+        return following if whole else None
 
     def _fits_alone(self, start: int, end: int) -> bool:
         if self.at(end) - self.at(start) > self.first.room:
