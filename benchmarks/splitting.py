@@ -229,13 +229,15 @@ def _quicktok() -> Splitter:
 
 
 def _adversarial(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Ten megabytes of each nasty text: the time over what prose takes for as many bytes and chunks."""
+    """Ten megabytes of each nasty text: the time over what prose takes for as many bytes and chunks.
+
+    Prose that is hardly cut tells what a megabyte costs; the rest of its time is that of its chunks.
+    """
     prose = load(options.corpora, "en")[:_ADVERSARIAL_BYTES]
+    megabytes = len(prose.encode()) / 1e6
+    a_megabyte = _timed(prose, 1_000_000, 0)[0] / megabytes
     seconds, chunks = _timed(prose)
-    # Prose of half as long chunks gives the second equation: seconds = a·megabytes + b·chunks.
-    more_seconds, more_chunks = _timed(prose, _TOKENS // 2, _TOKENS_OVERLAP // 2)
-    a_chunk = max(0.0, (more_seconds - seconds) / (more_chunks - chunks))
-    a_megabyte = max(0.0, (seconds - a_chunk * chunks) / (len(prose.encode()) / 1e6))
+    a_chunk = (seconds - a_megabyte * megabytes) / chunks
     rows = []
     for name, unit in _NASTY.items():
         text = unit * (_ADVERSARIAL_BYTES // len(unit.encode("utf-8", "surrogatepass")))

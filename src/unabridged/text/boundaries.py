@@ -153,6 +153,8 @@ _NEVER = frozenset(
 _SELDOM = frozenset(
     "etc al inc ltd corp co jr bros dept univ assn est usw a.m p.m u.s u.k u.n e.u ph.d b.a m.a d.c rd ave blvd".split()
 )
+# The last two characters of each: most words are not among them, and need no second look.
+_TAILS = frozenset(form[-2:] for form in _NEVER | _SELDOM)
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 
 
@@ -192,6 +194,9 @@ def _is_end(text: str, found: re.Match[str]) -> bool:
 
 def _is_short_form(text: str, stop: int, following: str) -> bool:
     """Is the full stop at ``stop`` that of an abbreviation or an initial?"""
+    tail = text[max(0, stop - 2) : stop].lower()
+    if len(tail) == 2 and tail.isalpha() and tail not in _TAILS:
+        return False
     before = text[max(0, stop - _LONGEST_SHORT - 2) : stop].rsplit(None, 1)
     word = before[-1] if before else ""
     if not word or len(word) > _LONGEST_SHORT or text[stop - 1].isspace():
@@ -220,7 +225,7 @@ class Sentences:
         """The largest in ``(low, high]``: windows backwards, each twice the one before."""
         start, stop = self._barren
         top = start if start < high <= stop else high
-        width = 256
+        width = 192
         while top > low:
             bottom = max(low, top - width)
             if (found := self._last(bottom, top)) is not None:

@@ -203,7 +203,9 @@ class _Packer:
                 high = self._piece_high(new, high)
             if (found := level.last(base, high)) is not None:
                 base = found
-            if base > new and (self._is_half_full(start, base) or self._unit_end(base, depth) is not None):
+            # At half of the way it is worth ending before a part that must be cut anyway.
+            half_way = 2 * (base - start) >= high - start
+            if base > new and (half_way or self._unit_end(base, depth) is not None):
                 return base
         return base if base > new else forced_cut(self.text, high, new)
 
@@ -212,10 +214,6 @@ class _Packer:
         if not self.overlap or self.costs is not self.first.costs:
             return high
         return max(new + 1, min(high, self.select(self.at(new) + self.first.room - self.overlap)))
-
-    def _is_half_full(self, start: int, end: int) -> bool:
-        """Is it worth ending here, before a unit that must be cut anyway?"""
-        return 2 * (self.at(end) - self.at(start)) >= self.first.room
 
     def _unit_end(self, at: int, depth: int) -> int | None:
         """Where the unit at ``at`` ends, if down to this depth there is one within the caps."""
