@@ -55,7 +55,7 @@ def test_what_was_true_and_what_was_known(memory):
     _, berlin = lives(memory, BERLIN, day(0))
     between = memory.edges.get(berlin.id).created_at
     _, paris = lives(memory, PARIS, day(100), against=[berlin])
-    ask = lambda **how: [edge.id for edge in memory.edges.list(entity=memory.entities.find(*ALICE), **how)]  # noqa: E731
+    ask = lambda **how: [edge.id for edge in memory.edges.list(entity=memory.entities.find(*ALICE), **how)]  # noqa: E731, RUF100
     assert ask() == [paris.id]
     assert ask(as_of=day(50)) == [berlin.id]
     assert ask(as_of=day(100)) == [paris.id]
@@ -191,7 +191,10 @@ def test_provenance_both_ways_through_chunks(memory):
         edge = tx.edge(alice, "lives in", berlin, artifact=parts[1], quote="Alice lives in Berlin")
     (evidence,) = memory.evidence(edge)
     assert (evidence.artifact.id, evidence.document.id) == (parts[1].id, document.id)
-    start, end = evidence.artifact.start_offset + evidence.link.start, evidence.artifact.start_offset + evidence.link.end
+    start, end = (
+        evidence.artifact.start_offset + evidence.link.start,
+        evidence.artifact.start_offset + evidence.link.end,
+    )
     assert memory.slice(document, start, end) == evidence.quote == "Alice lives in Berlin"
     assert [each.quote for each in memory.evidence(berlin)] == ["Berlin"]
     assert memory.contribution(document).edges == (memory.edges.get(edge.id),)
@@ -228,7 +231,7 @@ def test_policy_keep_leaves_facts_without_a_source(place):
         memory.verify().raise_if_broken()
         again, _ = lives(memory, BERLIN, day(0))
         assert memory.delete(again, unsupported="delete").edges == (berlin.id,)
-    with pytest.raises(InputError, match="'delete'|delete, keep"):
+    with pytest.raises(InputError, match="'delete'|delete, keep"):  # noqa: RUF043
         Memory.open(place, unsupported="maybe")
 
 
@@ -413,7 +416,7 @@ def test_filters_say_what_the_rule_says(found, as_of, known_at, include_history,
         assert {e.id for e in page} == {e.id for e in found if holds(e, as_of=as_of or today, known_at=known_at)}
 
 
-def _shared(kept=[]):  # noqa: B006 - one memory for all the examples
+def _shared(kept=[]):  # noqa: B006
     if not kept:
         kept.append(Memory.open("memory://", upkeep=False))
     return kept[0]

@@ -43,10 +43,17 @@ def fill(memory, n=3):
     memory.images.add(GIF, caption="Alice", session_id="s0", shows=[memory.entities.find("Alice", "person")])
     model = memory.models.register("some-model", "somebody")
     memory.inferences.append(
-        [Inference(id=f"i{k}", stage="summarize", created_at=now(), model_id=model.id, cost=0.5, session_id=f"s{k}") for k in range(n)]
+        [
+            Inference(id=f"i{k}", stage="summarize", created_at=now(), model_id=model.id, cost=0.5, session_id=f"s{k}")
+            for k in range(n)
+        ]
     )
-    memory.pending.append([Pending(id=c.id, document_id=document.id, created_at=now()) for c in memory.artifacts.list(pending=True)])
-    memory.requests.append([RequestRecord(id="key", state="done", created_at=now(), session_id="s0", detail={"a": [1]})])
+    memory.pending.append(
+        [Pending(id=c.id, document_id=document.id, created_at=now()) for c in memory.artifacts.list(pending=True)]
+    )
+    memory.requests.append(
+        [RequestRecord(id="key", state="done", created_at=now(), session_id="s0", detail={"a": [1]})]
+    )
     memory.queries.append([QueryRecord(id=new_id(), created_at=now(), session_id="s0", text="who?")])
 
 
@@ -69,7 +76,10 @@ def tamper(memory, work):
 TAMPERING = [
     ("links: edge_artifact has both its ends", lambda d: d.delete("artifacts", "`role` = 'chunk'")),
     ("chunks: are their parent's bytes", lambda d: _set(d, "artifacts", "`role` = 'chunk'", text="another text")),
-    ("chunks: kind, session and times are their document's", lambda d: _set(d, "artifacts", "`role` = 'chunk'", kind="memory")),
+    (
+        "chunks: kind, session and times are their document's",
+        lambda d: _set(d, "artifacts", "`role` = 'chunk'", kind="memory"),
+    ),
     ("artifacts: kinds fit roles", lambda d: _set(d, "artifacts", "`role` = 'summary'", kind="knowledge")),
     ("artifacts: parents are there", lambda d: _set(d, "artifacts", "`role` = 'chunk'", parent_id="nobody")),
     ("artifacts: documents are roots", lambda d: _set(d, "artifacts", "`role` = 'summary'", document_id="nobody")),
@@ -83,9 +93,15 @@ TAMPERING = [
     ("images: files are there and whole", lambda d: _set(d, "images", "true", sha256="0" * 64)),
     ("observations: their series is there", lambda d: d.delete("series", "true")),
     ("links: are unique", lambda d: d.append("links", d.view.records("links", "`type` = 'edge_artifact'"))),
-    ("artifacts: ids are unique", lambda d: d.append("artifacts", d.view.records("artifacts", "`role` = 'web_search'"))),
+    (
+        "artifacts: ids are unique",
+        lambda d: d.append("artifacts", d.view.records("artifacts", "`role` = 'web_search'")),
+    ),
     ("links: passages lie within their artifact", lambda d: _passage(d)),
-    ("artifacts: vectors are whole and of one model", lambda d: _set(d, "artifacts", "`role` = 'chunk'", embedder="other")),
+    (
+        "artifacts: vectors are whole and of one model",
+        lambda d: _set(d, "artifacts", "`role` = 'chunk'", embedder="other"),
+    ),
     ("schema", lambda d: d.set(schema=0)),
 ]
 
@@ -99,7 +115,7 @@ def _set(draft, table, where, **values):
 def _passage(draft):
     from dataclasses import replace
 
-    (link,) = [each for each in draft.view.records("links", "`start` IS NOT NULL")][:1]
+    (link,) = [each for each in draft.view.records("links", "`start` IS NOT NULL")][:1]  # noqa: C416
     draft.append("links", [replace(link, from_id="other", to_id=link.to_id, start=0, end=9999)])
 
 
@@ -199,7 +215,9 @@ def test_a29_erasure_reaches_everything_and_proves_it(place, make_embedder):
         with memory.write() as tx:
             note = tx.artifact(SECRET, session_id="s0", metadata={"user": "u0"})
             tx.entity("Alice", "person", artifact=note)
-        memory.inferences.append([Inference(id="x", stage="s", created_at=now(), artifact_id=note.id, detail={"t": SECRET})])
+        memory.inferences.append(
+            [Inference(id="x", stage="s", created_at=now(), artifact_id=note.id, detail={"t": SECRET})]
+        )
         memory.queries.append([QueryRecord(id="q", created_at=now(), session_id="s0", text=SECRET)])
         with pytest.raises(InputError, match="session_id, a source, metadata"):
             memory.erase()
@@ -280,7 +298,11 @@ def test_a_snapshot_is_opened_read_only_and_survives_upkeep(place):
 
 
 def export_bytes(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "manifest.json"}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != "manifest.json"
+    }
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
@@ -451,7 +473,9 @@ def test_outside_tables_are_kept_up_too(place):
 
 
 def test_upkeep_that_fails_does_not_fail_the_commit(memory, monkeypatch, caplog):
-    monkeypatch.setattr("unabridged.memory.upkeep.Upkeep.step", lambda *_a, **_k: (_ for _ in ()).throw(StoreError("no room")))
+    monkeypatch.setattr(
+        "unabridged.memory.upkeep.Upkeep.step", lambda *_a, **_k: (_ for _ in ()).throw(StoreError("no room"))
+    )
     for n in range(26):
         memory.add(f"note {n}")
     assert "upkeep was not finished: no room" in caplog.text
@@ -492,7 +516,11 @@ def test_an_older_dataset_is_brought_forward(filled, place):
     before = (memory.artifacts.list(limit=100), memory.edges.list(), memory.entities.list(), memory.series.list())
 
     def make_older(writing):
-        for table, columns in {"edges": ["stated_invalid_at"], "entities": ["names"], "artifacts": ["tags", "expires_at"]}.items():
+        for table, columns in {
+            "edges": ["stated_invalid_at"],
+            "entities": ["names"],
+            "artifacts": ["tags", "expires_at"],
+        }.items():
             writing.touch(table).drop_columns(columns)
         handle = writing.tables.pop("images")
         memory.store.place.lake.drop(f"{memory.info.id}.images")
