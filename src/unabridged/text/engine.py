@@ -141,13 +141,18 @@ class _Packer:
     def spans(self) -> Iterator[Span]:
         """The chunks, before small ones are merged."""
         bounds, size, content = self.bounds, len(self.text), len(self.text.rstrip())
-        start = new = unit = 0
+        before = start = new = unit = 0
+        careful = False  # once a piece had to be cut, it is likely again
         while True:
             whole = self._whole_units(start, new, unit)
             if whole > unit and not self.units.big[whole]:
-                end = bounds[whole]
+                end, careful = bounds[whole], False
             else:
-                start, end = self._inside(start, new, bounds[whole] if whole > unit else new)
+                base = bounds[whole] if whole > unit else new
+                start, end = self._inside(start, new, base, last=careful)
+                if end < 0:
+                    start, careful = self._opening(before, new, unit, careful=True), True
+                    start, end = self._inside(start, new, new, last=True)
                 whole = bisect_right(bounds, end, unit) - 1
             start, end = self._confirmed(start, new, end)
             if content <= end < size and content - 1 > new:  # what is left is blank: leave it a word
@@ -156,7 +161,7 @@ class _Packer:
             if end >= size:
                 return
             unit = whole if bounds[whole] == end else bisect_right(bounds, end, unit) - 1
-            start, new = self._opening(start, end, unit), end
+            before, start, new = start, self._opening(start, end, unit, careful=careful), end
 
     def _whole_units(self, start: int, new: int, unit: int) -> int:
         """The index of the last bound that is in reach, at least ``unit``."""
@@ -166,15 +171,18 @@ class _Packer:
             last = min(last, bisect_right(sums, budget, unit + 1) - 1)
         return last
 
-    def _inside(self, start: int, new: int, base: int) -> tuple[int, int]:
-        """A chunk that ends inside a unit, after ``base`` where that is a bound in reach."""
+    def _inside(self, start: int, new: int, base: int, *, last: bool = False) -> tuple[int, int]:
+        """A chunk that ends inside a unit, after ``base`` where that is a bound in reach.
+
+        The end is negative where nothing but a piece fits beside the overlap; the ``last`` time it is cut.
+        """
         high = self._reach(start, new)
         if high <= new and start < new:
             start = new
             high = self._reach(start, new)
         if high <= new:
             high = self._counted_reach(new)
-        return start, self._boundary(start, new, base, high)
+        return start, self._boundary(start, new, base, high, last=last or start == new)
 
     def _reach(self, start: int, new: int) -> int:
         """How far a chunk may go."""
@@ -193,13 +201,15 @@ class _Packer:
             width *= 2
         return new + width
 
-    def _boundary(self, start: int, new: int, base: int, high: int) -> int:
+    def _boundary(self, start: int, new: int, base: int, high: int, *, last: bool = True) -> int:
         """The best boundary in ``(new, high]``, of which ``base`` is the last between whole units."""
         if high >= len(self.text):
             return high
-        last = len(self.levels) - 1
+        finest = len(self.levels) - 1
         for depth, level in enumerate(self.levels):
-            if depth == last:
+            if depth == finest:
+                if base == new and not last:
+                    return -1
                 high = self._piece_high(new, high)
             if (found := level.last(base, high)) is not None:
                 base = found
@@ -256,11 +266,15 @@ class _Packer:
                 return meter, actual
         return None
 
-    def _opening(self, before: int, new: int, unit: int) -> int:
-        """Where the chunk after ``new`` opens: in the tail of the one that opened at ``before``."""
+    def _opening(self, before: int, new: int, unit: int, *, careful: bool) -> int:
+        """Where the chunk after ``new`` opens: in the tail of the one that opened at ``before``.
+
+        Whether the next part of a unit that is looked into fits beside it is asked only if ``careful``:
+        mostly it does, and finding its end costs a search.
+        """
         if not self.overlap:
             return new
-        low = self._overlap_low(new, unit)
+        low = self._overlap_low(new, unit, careful=careful)
         if low <= before:
             low = before + 1
         if low >= new:
@@ -284,14 +298,14 @@ class _Packer:
             low = self.costs.select(self.costs.at(low))
         return forced_start(self.text, low, before, new) if low < new else new
 
-    def _overlap_low(self, new: int, unit: int) -> int:
+    def _overlap_low(self, new: int, unit: int, *, careful: bool) -> int:
         """The first place from which the tail is within the overlap, and leaves room for what follows."""
         whole = self.bounds[unit] == new
         if whole and not self.units.big[unit]:
             following: int | None = self.bounds[unit + 1]
             need = self.sums[unit + 1]
         else:
-            following = self._next_part(new, unit)
+            following = self._next_part(new, unit) if careful else None
             need = 0 if following is None else self.at(following)
         if not self.alone:
             return self._overlap_low_by_all(new, following)

@@ -106,28 +106,31 @@ def forced_start(text: str, at: int, floor: int, ceiling: int) -> int:
     return min(place, ceiling)
 
 
-def _before(text: str, low: int, at: int) -> tuple[int, int]:
-    """The last marks of a URL that begin before ``at``."""
-    return text.rfind("://", low, at + 2), text.rfind("www.", low, at + 3)
-
-
-def _after_marks(text: str, at: int, ceiling: int) -> int:
-    """Where the grapheme ends of which the marks before ``at`` are a part."""
-    cluster = _CLUSTER.match(text, at - 1, ceiling) if at < ceiling else None
-    return cluster.end() if cluster else ceiling
-
-
 def _atom(text: str, at: int, floor: int) -> tuple[int, int] | None:
     """The number or URL that has ``at`` inside, if there is one; it starts at ``floor`` at the earliest."""
     low = max(floor, at - _LONGEST_LINK)
-    for sign in (*_before(text, low, at), text.find("://", at, at + _LONGEST_SCHEME + 3)):
+    # One character is found much faster than three, and no link is without a colon or a point.
+    if text.rfind(":", low, at + _LONGEST_SCHEME) >= 0 or text.rfind(".", low, at + 4) >= 0:
+        link = _link(text, at, low)
+        if link is not None:
+            return link
+    before, after = text[at - 1], text[at]
+    if before in _FIGURES and after in _FIGURES and (before.isdigit() or after.isdigit()):
+        return _number(text, at, floor)
+    return None
+
+
+def _link(text: str, at: int, low: int) -> tuple[int, int] | None:
+    """The URL around ``at``."""
+    for sign in (
+        text.rfind("://", low, at + 2),
+        text.rfind("www.", low, at + 3),
+        text.find("://", at, at + _LONGEST_SCHEME + 3),
+    ):
         if sign >= 0:
             for link in _LINK.finditer(text, max(low, sign - _LONGEST_SCHEME), at + _LONGEST_LINK):
                 if link.start() < at < link.end():
                     return link.span()
-    before, after = text[at - 1], text[at]
-    if before in _FIGURES and after in _FIGURES and (before.isdigit() or after.isdigit()):
-        return _number(text, at, floor)
     return None
 
 
