@@ -1,0 +1,145 @@
+"""``unabridged memory …``: every command, as its group and through the program's own error lines."""
+
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from unabridged.cli.memory import app, register
+from unabridged.errors import InputError, NotFound
+from unabridged.memory import Memory
+
+
+@pytest.fixture
+def run(place, monkeypatch):
+    monkeypatch.setenv("UNABRIDGED_MEMORY", str(place))
+    monkeypatch.delenv("UNABRIDGED_CONFIG", raising=False)
+    runner = CliRunner()
+
+    def call(*arguments, code=0, stdin=None):
+        done = runner.invoke(app, [str(a) for a in arguments], input=stdin)
+        if done.exception and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        assert done.exit_code == code, done.output
+        return done.stdout
+
+    return call
+
+
+def data(output):
+    return json.loads(output)
+
+
+def test_a_text_from_adding_to_erasing(run, place, tmp_path):
+    assert str(place) in run("init")
+    (tmp_path / "notes.md").write_text("# Notes\n\n" + "Alice works at Acme. " * 400, "utf-8")
+    (one,) = data(run("add", tmp_path / "notes.md", "--session", "s1", "--metadata", "user=alice", "--json"))
+    assert one["source"] == str(tmp_path / "notes.md")
+    run("add", "--text", "a memory", "--kind", "Memory", "--valid-at", "2020-02-03", "--metadata", "n=2", "--no-chunk")
+    run("add", "-", "--source", "pipe", stdin="from a pipe")
+    listed = data(run("list", "--json", "--role", "document"))
+    assert [a["metadata"] for a in listed["items"]] == [{"user": "alice"}, {"n": 2}, {}]
+    assert listed["items"][1]["valid_at"] == "2020-02-03T00:00:00+00:00"
+    assert len(data(run("list", "--json", "--role", "chunk", "--metadata", "user=alice"))["items"]) > 1
+    assert "from a pipe" in run("list", "--source", "pipe")
+    assert data(run("list", "--json", "--limit", 1))["cursor"]
+    assert "notes" in run("list", "--limit", 1).casefold()
+    assert run("show", one["id"], "--bytes", "2:7") == "Notes\n"
+    assert "Alice works" in run("show", one["id"])
+    assert data(run("show", one["id"], "--json"))["entities"] == []
+    assert one["id"] in run("list", "sessions") or "s1" in run("list", "sessions")
+    gone = data(run("erase", "--metadata", "user=alice", "--yes", "--json"))
+    assert (gone["proof"]["passages_found"], gone["proof"]["ids_found"]) == (0, 0)
+    assert "found 0" in run("erase", "--source", "pipe", "--yes")
+    assert len(data(run("list", "--json"))["items"]) == 1
+    run("erase", "--session", "s1", code=1, stdin="n\n")
+
+
+def test_facts_and_what_they_rest_on(run, place, say):
+    with Memory.open(place) as memory:
+        note, (edge,) = say(
+            memory, "Alice works at Acme", (("Alice", "person"), "works at", ("Acme", "firm")), session_id="s"
+        )
+    assert "works at" in run("list", "edges", "--session", "s", "--as-of", "2999-01-01", "--known-at", "2999-01-01")
+    assert "Alice" in run("list", "entities", "--type", "person")
+    assert note.id in run("show", edge.id)
+    assert data(run("show", edge.id, "--json"))["evidence"][0]["artifact"]["id"] == note.id
+    assert "Alice" in run("show", edge.source_id)
+    assert "works at" in run("list", "edges", "--history")
+    assert "works at" in run("show", note.id)
+    assert "deleted 1 artifact, 1 fact, 2 entities; 0 facts open again" in run("delete", note.id)
+    other = data(run("add", "--text", "x", "--json"))[0]["id"]
+    assert data(run("delete", other, "--unsupported", "keep", "--json"))["artifacts"] == [other]
+
+
+def test_keeping_a_dataset(run, place, tmp_path):
+    run("add", "--text", "first")
+    assert "ok      chunks: are their parent's bytes: 0 of 0" in run("verify")
+    assert data(run("verify", "--json"))["ok"]
+    assert "artifacts" in run("stats")
+    assert data(run("stats", "--json"))["tables"]["artifacts"]["rows"] == 1
+    assert "before" in run("snapshot", "before")
+    assert "before" in run("list", "snapshots")
+    assert data(run("list", "snapshots", "--json"))[0]["name"] == "before"
+    run("add", "--text", "second")
+    run("restore", "before", "--yes")
+    assert len(data(run("list", "--json"))["items"]) == 1
+    run("snapshot", "before", "--drop")
+    run("optimize")
+    assert "bytes freed" in run("purge", "--drop-snapshots", "--wait", 1)
+    assert "1 file" not in run("export", tmp_path / "backup", "--format", "parquet")
+    assert "1 document in copy" in run("import", tmp_path / "backup", "--dataset", "copy")
+    assert "copy" in run("list", "datasets")
+    assert [d["name"] for d in data(run("list", "datasets", "--json"))] == ["copy", "default"]
+    run("drop", "copy", "--yes")
+    assert [d["name"] for d in data(run("list", "datasets", "--json"))] == ["default"]
+    memory = Memory.open(place)
+    memory.images.files.write("0" * 64, b"nobody's")
+    memory.store.commit(lambda draft: draft.set(schema=1, kept_unsupported=False))
+    memory.store.commit(lambda draft: draft.delete("sessions", "true"))
+    memory.add("in a session", session_id="s")
+    memory.store.commit(lambda draft: draft.delete("sessions", "true"))
+    assert "BROKEN  artifacts: sessions are there: 1 of 1" in run("verify", code=1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "said"),
+    [
+        (["add"], InputError, "nothing to add"),
+        (["add", "--text", "x", "--metadata", "novalue"], InputError, "KEY=VALUE"),
+        (["show", "x" * 32], NotFound, "no artifact, entity or edge"),
+        (["show", "x" * 32, "--bytes", "a:b"], InputError, "A:B"),
+        (["list", "entities", "--kind", "memory"], InputError, "entities cannot be filtered by kind"),
+        (["stats", "--dataset", "absent"], NotFound, "Memory.datasets"),
+        (["restore", "absent", "--yes"], NotFound, "no snapshot"),
+        (["export", "."], InputError, "is there already"),
+    ],
+)
+def test_what_is_wrong_is_said(run, arguments, error, said):
+    run("init")
+    with pytest.raises(error, match=said):
+        run(*arguments)
+
+
+def test_vectors_come_from_the_model_or_the_configuration(run, place, tmp_path, monkeypatch):
+    run("add", "--text", "by model", "--model", "hashing")
+    plugin = tmp_path / "plugin.json"
+    plugin.write_text(json.dumps({"embedding": {"provider": "hashing"}, "dbPath": str(place)}), "utf-8")
+    monkeypatch.delenv("UNABRIDGED_MEMORY")
+    run("add", "--text", "by configuration", "--config", plugin)
+    monkeypatch.setenv("UNABRIDGED_CONFIG", str(plugin))
+    stats = data(run("stats", "--json"))
+    assert stats["vectors"]["documents"] == {"expected": 2, "present": 2}
+    monkeypatch.delenv("UNABRIDGED_CONFIG")
+    monkeypatch.setattr("platformdirs.user_data_dir", lambda _name: str(tmp_path / "home"))
+    run("init")
+    assert (tmp_path / "home" / "memory").is_dir()
+
+
+def test_it_is_mounted_as_memory():
+    parent = typer.Typer()
+    register(parent)
+    done = CliRunner().invoke(parent, ["memory", "stats", "--help"])
+    assert done.exit_code == 0
+    assert "vectors expected and present" in done.stdout
