@@ -151,6 +151,8 @@ def _groups() -> dict[str, tuple[int, Callable[[str], int], list[Contender]]]:
     by_tokens = [
         *_ours("quicktok", "cl100k_base", _TOKENS, _TOKENS_OVERLAP),
         *_ours("tiktoken", encoding, _TOKENS, _TOKENS_OVERLAP, rounds=1),
+        *_ours("quicktok, no overlap", "cl100k_base", _TOKENS, 0)[:1],
+        *_ours("tiktoken, no overlap", encoding, _TOKENS, 0, rounds=1)[:1],
         *_token_peers(encoding, exactly),
     ]
     return {

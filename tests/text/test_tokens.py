@@ -121,6 +121,21 @@ def test_exact_prefix_sums_are_right_between_lines() -> None:
                     assert costs.at(end) - costs.at(start) == tokenizer.count(text[start:end])
 
 
+def test_exact_prefix_sums_are_right_between_words_of_a_wordpiece_tokenizer() -> None:
+    random.seed(2)
+    tokenizer = as_tokenizer(trained())
+    pieces = ["the", " quick", "ab", ".", "\n", "\x1c", "\u0301", " ", "\u3000", "fox", "\x85"]
+    sure = 0
+    for _ in range(200):
+        text = "".join(random.choices(pieces, k=60))
+        costs = tokenizer.measure(text)
+        start, end = sorted(random.sample(range(len(text) + 1), 2))
+        if costs.is_sure(start, end):
+            sure += 1
+            assert costs.at(end) - costs.at(start) + 2 == tokenizer.count(text[start:end])
+    assert sure > 5
+
+
 @pytest.mark.parametrize(
     "text",
     [

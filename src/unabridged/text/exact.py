@@ -70,15 +70,15 @@ def blocks(text: str, size: int = _BLOCK) -> Iterator[tuple[int, int]]:
 class _Recounted:
     """Prefix sums in the whole text, and a recount for each slice, remembered.
 
-    ``lines_stand_alone``: no token reaches over the start of a line, so between two of them the
-    prefix sums are exact.
+    ``stands_alone`` tells whether no token can reach over an offset, whatever follows or came before:
+    between two such offsets the prefix sums are exact.
     """
 
     text: str
     starts: Starts
     recount: Callable[[str], int]
     fixed: int = 0
-    lines_stand_alone: bool = False
+    stands_alone: Callable[[str, int], bool] | None = None
     known: dict[tuple[int, int], int] = field(default_factory=dict)
 
     @property
@@ -101,19 +101,28 @@ class _Recounted:
         return found
 
     def is_sure(self, start: int, end: int) -> bool:
-        return self.lines_stand_alone and self._opens_line(start) and self._opens_line(end)
+        alone, text = self.stands_alone, self.text
+        return alone is not None and all(at in {0, len(text)} or alone(text, at) for at in (start, end))
 
-    def _opens_line(self, at: int) -> bool:
-        """The text's ends, or a line's start, but for what may be one token with the line's end."""
-        if at in {0, len(self.text)}:
-            return True
-        return self.text[at - 1] == "\n" and self.text[at] not in _JOINED and not self.text[at].isspace()
+
+def _opens_line(text: str, at: int) -> bool:
+    """A line's start, but for what may be one token with the line's end."""
+    return text[at - 1] == "\n" and text[at] not in _JOINED and not text[at].isspace()
+
+
+def _opens_word(text: str, at: int) -> bool:
+    """After white space that no normalizer takes away (other control characters it may)."""
+    return text[at - 1] in " \t\n\r"
 
 
 # o200k takes slashes after line feeds into the token of the punctuation before them.
 _JOINED = "/"
 # Encodings whose pattern ends a token at the last of several line feeds, whatever follows.
 _BY_LINES = ("cl100k_base", "o200k_base", "o200k_harmony", "llama3", "qwen3")
+
+
+# Pre-tokenizers of the ``tokenizers`` library that drop white space and look at each word by itself.
+_BY_WORDS = ("BertPreTokenizer", "Whitespace", "WhitespaceSplit")
 
 
 def _concatenated(parts: list[Offsets]) -> Offsets:
@@ -156,8 +165,8 @@ class BytePairs:
         """Where each token starts."""
         sendable = without_surrogates(text)
         parts = [self._starts(sendable[start:end], start) for start, end in blocks(sendable)]
-        by_lines = self.name.removesuffix("_offline") in _BY_LINES
-        return _Recounted(text, Starts(_concatenated(parts), len(text)), self.count, lines_stand_alone=by_lines)
+        alone = _opens_line if self.name.removesuffix("_offline") in _BY_LINES else None
+        return _Recounted(text, Starts(_concatenated(parts), len(text)), self.count, stands_alone=alone)
 
     def _starts(self, piece: str, origin: int) -> Offsets:
         ids = self.encode(piece)
@@ -214,7 +223,9 @@ class Pieces:
         for start, end in blocks(sendable):
             offsets = np.asarray(self._encode(sendable[start:end]).offsets, np.int64).reshape(-1, 2)
             parts.append(np.maximum.accumulate(offsets[:, 0]) + start)
-        return _Recounted(text, Starts(_concatenated(parts), len(text)), self.count, self.fixed)
+        by_words = type(self.tokenizer.pre_tokenizer).__name__ in _BY_WORDS
+        alone = _opens_word if by_words else None
+        return _Recounted(text, Starts(_concatenated(parts), len(text)), self.count, self.fixed, alone)
 
     def _encode(self, piece: str) -> Any:
         return self.tokenizer.encode(piece, add_special_tokens=False)
