@@ -126,14 +126,14 @@ def test_exact_prefix_sums_are_right_between_words_of_a_wordpiece_tokenizer() ->
     tokenizer = as_tokenizer(trained())
     pieces = ["the", " quick", "ab", ".", "\n", "\x1c", "\u0301", " ", "\u3000", "fox", "\x85"]
     sure = 0
-    for _ in range(200):
+    for _ in range(800):
         text = "".join(random.choices(pieces, k=60))
         costs = tokenizer.measure(text)
         start, end = sorted(random.sample(range(len(text) + 1), 2))
         if costs.is_sure(start, end):
             sure += 1
             assert costs.at(end) - costs.at(start) + 2 == tokenizer.count(text[start:end])
-    assert sure > 5
+    assert sure > 10
 
 
 @pytest.mark.parametrize(
