@@ -93,10 +93,6 @@ def test_one_library_one_room(library: str) -> None:
         assert not used or allowed, f"{name} imports {library}, whose rooms are {sorted(ROOMS[library])}"
 
 
-# Known to be too long, and to be parted: no file may join them.
-TOO_LONG = {"memory.dataset": 460}
-
-
 @pytest.mark.parametrize("name", modules())
 def test_files_are_short(name: str) -> None:
-    assert len(modules()[name].read_text("utf-8").splitlines()) <= TOO_LONG.get(name, 400)
+    assert len(modules()[name].read_text("utf-8").splitlines()) <= 400

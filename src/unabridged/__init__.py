@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     from unabridged.embedding.embedder import Embedder
     from unabridged.embedding.plan import Chunking
     from unabridged.embedding.results import EmbedResult, Progress, TextResult
+    from unabridged.memory import Memory
     from unabridged.providers.faults import classify
     from unabridged.providers.registry import open_provider
+    from unabridged.text.compare import compare
     from unabridged.text.documents import Document, read_document
     from unabridged.text.segmenters import register_segmenter, segmenters, split
+    from unabridged.text.stats import chunk_stats
     from unabridged.types import Chunk, ChunkSet, Fault, Limit, Provider, Reply, Request, Span, Usage, Vectors
 
 __version__ = "0.1.0"
@@ -41,6 +44,7 @@ _HOMES = {
     "Embedder": "unabridged.embedding.embedder",
     "Fault": "unabridged.types",
     "Limit": "unabridged.types",
+    "Memory": "unabridged.memory",
     "Progress": "unabridged.embedding.results",
     "Provider": "unabridged.types",
     "Reply": "unabridged.types",
@@ -49,7 +53,9 @@ _HOMES = {
     "TextResult": "unabridged.embedding.results",
     "Usage": "unabridged.types",
     "VectorCache": "unabridged.embedding.cache",
+    "chunk_stats": "unabridged.text.stats",
     "classify": "unabridged.providers.faults",
+    "compare": "unabridged.text.compare",
     "load_config": "unabridged.config",
     "open_provider": "unabridged.providers.registry",
     "read_document": "unabridged.text.documents",
@@ -69,6 +75,7 @@ __all__ = [
     "Embedder",
     "Fault",
     "Limit",
+    "Memory",
     "Progress",
     "Provider",
     "Reply",
@@ -77,7 +84,9 @@ __all__ = [
     "TextResult",
     "Usage",
     "VectorCache",
+    "chunk_stats",
     "classify",
+    "compare",
     "embed",
     "load_config",
     "open_provider",
