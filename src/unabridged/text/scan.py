@@ -24,6 +24,8 @@ __all__ = ["Scan", "bits_at", "later", "spread"]
 
 # Characters a pass: what a level-2 cache holds with its temporaries. A multiple of 64.
 _BLOCK = 1 << 16
+# Shifts as arrays of no dimension: half as long to apply as numpy's scalars.
+_BY = tuple(np.array(by, np.uint64) for by in range(65))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,8 +139,9 @@ def later(bits: Bits, by: int) -> Bits:
         if words < len(bits):
             moved[words:] = bits[: len(bits) - words]
         return later(moved, rest) if rest else moved
-    moved = bits << np.uint64(rest)
-    moved[1:] |= bits[:-1] >> np.uint64(64 - rest)
+    moved = bits << _BY[rest]
+    carried = moved[1:]
+    np.bitwise_or(carried, bits[:-1] >> _BY[64 - rest], out=carried)
     return moved
 
 
@@ -148,7 +151,7 @@ def spread(seeds: Bits, runs: Bits, step: int) -> Bits:
     The distance covered doubles with each round, so a run of any length costs its logarithm.
     """
     reached, span = seeds, _all_of(runs, step)
-    while span.any():
+    while np.count_nonzero(span):
         hop = later(reached, step)
         hop &= span
         hop |= reached
