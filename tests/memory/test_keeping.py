@@ -422,7 +422,8 @@ def test_upkeep_by_itself_keeps_a_table_in_few_pieces(place, make_embedder):
         memory.verify().raise_if_broken()
 
 
-def test_indexes_are_made_when_they_pay_and_answer_as_a_scan_does(place):
+def test_indexes_are_made_when_they_pay_and_answer_as_a_scan_does(place, monkeypatch):
+    monkeypatch.setattr("unabridged.memory.upkeep.SEGMENTS", 1)
     rng = np.random.default_rng(3)
     centres = rng.standard_normal((20, 8)).astype(np.float32)
     with Memory.open(place, grace=0.0) as memory:
@@ -462,6 +463,42 @@ def test_indexes_are_made_when_they_pay_and_answer_as_a_scan_does(place):
         memory.verify().raise_if_broken()
 
 
+def test_readers_go_on_while_an_index_is_built(place):
+    """What builds an index borrows its table object whole; readers of the same view must not meet it."""
+    import threading
+
+    with Memory.open(place, upkeep=False) as memory:
+        rng = np.random.default_rng(1)
+        with memory.write() as tx:
+            for n in range(20_000):
+                tx.artifact(f"words of note {n} and some more of them", vector=rng.standard_normal(16))
+        memory.store.turn(lambda writing: _settle_all(writing))
+        errors, reads, stop = [], [], threading.Event()
+
+        def read():
+            try:
+                while not stop.is_set():
+                    reads.append(len(memory.artifacts.list(limit=5)))
+            except StoreError as error:
+                errors.append(error)
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        memory.optimize()
+        stop.set()
+        reader.join()
+        assert errors == []
+        assert len(reads) > 3
+        assert "vector_idx" in memory.store.view()["artifacts"].covered()
+
+
+def _settle_all(writing):
+    from unabridged.memory.schema import Index
+
+    writing.touch("artifacts").create_index(Index("id", "btree"))
+    writing.move()
+
+
 def test_outside_tables_are_kept_up_too(place):
     with Memory.open(place, grace=0.0) as memory:
         series = memory.series.create("load")
@@ -470,6 +507,28 @@ def test_outside_tables_are_kept_up_too(place):
         memory.optimize()
         assert memory.stats().tables["points"].fragments < 10
         assert memory.series.stats(series).count == 60
+
+
+def test_once_idle_for_the_grace_it_tidies_up_by_itself(place):
+    with Memory.open(place, grace=0.2) as memory:
+        for n in range(10):
+            memory.add(f"note {n}")
+        before = memory.stats().tables["artifacts"]
+        memory.upkeep._idle.join(20)
+        after = memory.stats().tables["artifacts"]
+        assert (before.fragments, after.fragments) == (10, 1)
+        assert after.versions < before.versions
+        memory.add("and on")
+        assert memory.upkeep._idle.is_alive()
+
+
+def test_upkeep_inside_this_process():
+    with Memory.open("memory://") as memory:
+        for n in range(30):
+            memory.add(f"note {n}")
+        assert memory.store.view()["artifacts"].count() == 30
+        assert memory.upkeep.clean() == 0
+        memory.verify().raise_if_broken()
 
 
 def test_upkeep_that_fails_does_not_fail_the_commit(memory, monkeypatch, caplog):

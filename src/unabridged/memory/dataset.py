@@ -141,6 +141,9 @@ class Handle(Pieces):
             seen = self._seen = self._lake.dataset(self._name, self._at)
         return seen
 
+    def _apart(self) -> Any:
+        return self._lake.dataset(self._name, self._at)
+
     @property
     def version(self) -> int:
         """The version that it stands at."""

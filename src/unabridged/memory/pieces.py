@@ -43,8 +43,8 @@ class Pieces:
         """The table as Lance sees it, at the version that the handle stands at."""
         raise NotImplementedError
 
-    def _writer(self) -> Any:
-        """The table as LanceDB sees it."""
+    def _apart(self) -> Any:
+        """The same, as an object of its own: what changes a table locks the object against its readers."""
         raise NotImplementedError
 
     def latest(self) -> int:
@@ -69,7 +69,7 @@ class Pieces:
     @told("compacting")
     def compact(self, only: Iterable[int]) -> None:
         """Rewrite the fragments in ``only`` as few, without what was deleted from them."""
-        keep, dataset = set(only), self._reader()
+        keep, dataset = set(only), self._apart()
         dataset.optimize.compact_files(
             target_rows_per_fragment=APPEND_ROWS,
             excluded_fragment_ids=[f.fragment_id for f in dataset.get_fragments() if f.fragment_id not in keep],
@@ -81,7 +81,7 @@ class Pieces:
     @told("refreshing indexes")
     def refresh_indexes(self, names: Sequence[str]) -> None:
         """Bring scalar indexes up to date with rows written since."""
-        self._reader().optimize.optimize_indices(index_names=list(names))
+        self._apart().optimize.optimize_indices(index_names=list(names))
         self.latest()
 
     @told("counting")
@@ -95,14 +95,14 @@ class Pieces:
         """Build a segment of a text or vector index over some fragments; nobody sees it until it is published."""
         text, vector = {"index_type": "INVERTED", **TOKENS}, {"index_type": "IVF_FLAT", "metric": "cosine"}
         how: dict[str, Any] = text if index.kind == "text" else vector
-        return self._reader().create_index_uncommitted(
+        return self._apart().create_index_uncommitted(
             index.column, name=index.name, replace=True, fragment_ids=list(fragments), **how
         )
 
     @told("publishing an index")
     def publish(self, index: Index, segment: Any) -> None:
         """Make a built segment part of its index; segments of the same fragments give way to it."""
-        self._reader().commit_existing_index_segments(index.name, index.column, [segment])
+        self._apart().commit_existing_index_segments(index.name, index.column, [segment])
         self.latest()
 
     def clean(self, below: int) -> int:
@@ -120,5 +120,5 @@ class Pieces:
 
     @told("cleaning up")
     def _clean(self, **which: Any) -> int:
-        done = self._reader().cleanup_old_versions(error_if_tagged_old_versions=False, **which)
+        done = self._apart().cleanup_old_versions(error_if_tagged_old_versions=False, **which)
         return int(done.bytes_removed)

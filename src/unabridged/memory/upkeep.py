@@ -90,30 +90,52 @@ class Upkeep:
         self._store = store
         self._thread: threading.Thread | None = None
         self._mutex = threading.Lock()
+        self._idle: threading.Thread | None = None
+        self._closed = threading.Event()
+        self._last = 0.0
 
     def after_commit(self, seq: int) -> None:
         """Do what is due; a step that another writer is doing, or that fails, is left for the next time."""
+        if not self.automatic:
+            return
         head = self._store.view().head
-        if self.automatic and seq - head.upkeep.get("seq", 0) >= EVERY:
-            try:
-                self.step()
-            except StoreError as error:  # the commit before it is done; the next one finds the same work due
-                _log.warning("upkeep was not finished: %s", error)
+        if seq - head.upkeep.get("seq", 0) >= EVERY:
+            self._try_step()
+        self._last = time.monotonic()
+        if self._idle is None or not self._idle.is_alive():
+            self._closed.clear()
+            self._idle = threading.Thread(target=self._when_idle, name="unabridged-upkeep", daemon=True)
+            self._idle.start()
+
+    def _try_step(self, *, clean: bool = False) -> None:
+        try:
+            self.step(clean=clean)
+        except (StoreError, OSError) as error:  # the commit is done; the next one finds the same work due
+            _log.warning("upkeep was not finished: %s", error)
+
+    def _when_idle(self) -> None:
+        """Once nothing was committed for as long as the grace, tidy up what it held; then end."""
+        grace = self._store.grace + 1.0
+        while (left := self._last + grace - time.monotonic()) > 0:
+            if self._closed.wait(left):
+                return
+        self._try_step(clean=True)
 
     def thorough(self) -> None:
         """All that there is to do, by hand: however long it takes, in this thread."""
-        self.close()
+        if self._thread is not None:
+            self._thread.join()
         if not self.step(wait=WAIT, thorough=True):
             raise StoreError(f"upkeep was under way elsewhere for {WAIT:g} s")
 
-    def step(self, *, wait: float = 0.0, thorough: bool = False) -> bool:
+    def step(self, *, wait: float = 0.0, thorough: bool = False, clean: bool = False) -> bool:
         """One round; whether it was had (another one may be under way)."""
         upkeep = self._store.place.upkeep
         if not upkeep.acquire(wait):
             return False
         try:
             due = self._tend(thorough=thorough)
-            if thorough or self._cleaning_due():
+            if thorough or clean or self._cleaning_due():
                 self.clean()
         finally:
             upkeep.release()
@@ -208,10 +230,11 @@ class Upkeep:
         return freed
 
     def close(self) -> None:
-        """Wait for an index that is being built."""
-        thread = self._thread
-        if thread is not None:
-            thread.join()
+        """Wait for an index that is being built, and for a step that is under way; let go of later ones."""
+        self._closed.set()
+        for thread in (self._thread, self._idle):
+            if thread is not None and thread is not threading.current_thread():
+                thread.join()
 
 
 def _floor(head: Head, before: float) -> dict[str, int]:
