@@ -130,20 +130,24 @@ def to_chunks(
     at_open, at_close = costs.many(opens).tolist(), costs.many(closes).tolist()
     sure, between, fixed = costs.is_sure, costs.between, costs.fixed
     chunks: list[Chunk] = []
-    before = before_byte = before_cost = 0
-    for index, (start, end) in enumerate(zip(opens, closes, strict=True)):
-        piece = text[start:end]
-        start_byte = before_byte + _bytes_from(text, before, start)
-        end_byte = before_byte + _bytes_from(text, before, end)
-        tokens = at_close[index] - at_open[index] + fixed if sure(start, end) else between(start, end)
-        overlap = max(0, before_cost - at_open[index])
-        chunks.append(Chunk(index, start, end, start_byte, end_byte, piece, tokens, overlap))
-        before, before_byte, before_cost = end, end_byte, at_close[index]
+    before_cost = 0
+    places = zip(opens, closes, _byte_ranges(text, opens, closes), at_open, at_close, strict=True)
+    for index, (start, end, (start_byte, end_byte), cost, end_cost) in enumerate(places):
+        tokens = end_cost - cost + fixed if sure(start, end) else between(start, end)
+        overlap = before_cost - cost if before_cost > cost else 0
+        chunks.append(Chunk(index, start, end, start_byte, end_byte, text[start:end], tokens, overlap))
+        before_cost = end_cost
     return tuple(chunks)
 
 
-def _bytes_from(text: str, origin: int, offset: int) -> int:
-    """The bytes of UTF-8 between two offsets, negative if the second is the first in the text."""
-    if offset >= origin:
-        return utf8_length(text[origin:offset])
-    return -utf8_length(text[offset:origin])
+def _byte_ranges(text: str, opens: list[int], closes: list[int]) -> Iterator[tuple[int, int]]:
+    """The ranges in bytes of UTF-8; what two ranges share is encoded twice, nothing more often."""
+    if text.isascii():
+        yield from zip(opens, closes, strict=True)
+        return
+    before = before_byte = 0
+    for start, end in zip(opens, closes, strict=True):
+        gap = utf8_length(text[before:start]) if start > before else -utf8_length(text[start:before])
+        start_byte = before_byte + gap
+        before, before_byte = end, before_byte + utf8_length(text[before:end])
+        yield start_byte, before_byte
