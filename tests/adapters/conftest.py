@@ -70,9 +70,9 @@ def server(kit):
         yield provider
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def _frameworks_leave_their_sockets_to_the_collector():
-    """Clients that frameworks never close are collected here, not in whichever test comes next."""
+    """Clients that frameworks never close are collected here, not in whichever module comes next."""
     yield
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
