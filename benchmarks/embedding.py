@@ -12,8 +12,6 @@ import argparse
 import base64
 import json
 import statistics
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -24,26 +22,13 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import numpy as np
 
+from benchmarks.loopback import server
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _WIDTH = 256
 _CHUNK_TOKENS = 358
-
-
-@contextmanager
-def server(*arguments: str) -> Iterator[str]:
-    """A loopback provider in a process of its own, so that its work is not ours."""
-    command = [sys.executable, "-m", "unabridged.testing", "--dimensions", str(_WIDTH), *arguments]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        yield process.stdout.readline().strip()
-    finally:
-        process.stdin.close()
-        process.stdout.close()
-        process.wait()
 
 
 @contextmanager
@@ -96,7 +81,7 @@ def overhead(texts: int = 4096, batch: int = 512) -> dict[str, float]:
     from unabridged import Embedder, Limit, open_provider
 
     listed = [f"a short text about boats and harbours, number {i}" for i in range(texts)]
-    with server() as url:
+    with server("--dimensions", str(_WIDTH)) as url:
         client = httpx.Client()
 
         def raw() -> None:

@@ -12,38 +12,21 @@ import asyncio
 import gc
 import importlib.util
 import statistics
-import subprocess
-import sys
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from benchmarks.loopback import server
 from unabridged import wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable
 
 _WIDTH = 1536
 _MODEL = "text-embedding-3-small"
 _ONE = ["A short text, as a question to a search box would be."]
 _BATCH = [f"Paragraph {n}. " + "It goes on for a while, as paragraphs in a manual do. " * 24 for n in range(32)]
-
-
-@contextmanager
-def server(dialect: str) -> Iterator[str]:
-    """A loopback provider in a process of its own, so that its work is not ours."""
-    command = [sys.executable, "-m", "unabridged.testing", "--dimensions", str(_WIDTH), "--dialect", dialect]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        yield process.stdout.readline().strip()
-    finally:
-        process.stdin.close()
-        process.stdout.close()
-        process.wait()
 
 
 def _openai(url: str) -> Any:
@@ -169,7 +152,7 @@ def measure(name: str, calls: int) -> dict[str, float]:
     """One client: one short text, and a batch."""
     _, dialect, make, call = CLIENTS[name]
     found: dict[str, float] = {}
-    with server(dialect) as url:
+    with server("--dimensions", str(_WIDTH), "--dialect", dialect) as url:
         for size, texts, times in (("one", _ONE, calls), ("batch", _BATCH, max(20, calls // 5))):
             if "async" in name:
                 figures = asyncio.run(_awaited(lambda: make(url), call, texts, times))

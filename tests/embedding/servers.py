@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from unabridged.errors import ProviderError
 from unabridged.providers.hashing import HashingProvider
@@ -115,3 +116,11 @@ def refuse(kind, *, when=lambda server, request: True, times: int | None = None,
 def holds(word: str):
     """Whether one of a request's texts has this word."""
     return lambda server, request: any(word in text for text in request.texts)
+
+
+def covered(spans, text: str) -> bool:
+    """Whether the spans leave out nothing but blanks (promise 1)."""
+    ends = [0, *(int(row[1]) for row in spans)]
+    starts = [*(int(row[0]) for row in spans), len(text)]
+    gaps = (text[end:start] for end, start in zip(ends, starts, strict=True) if start > end)
+    return all(not gap.strip() for gap in gaps) and all(a < b for a, b in pairwise(ends))

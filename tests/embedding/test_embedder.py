@@ -12,10 +12,9 @@ from math import ceil, log2
 
 import numpy as np
 import pytest
-from servers import Server, holds, refuse
+from servers import Server, covered, holds, refuse
 
 from unabridged import Chunking, Embedder, Limit
-from unabridged.embedding.results import covered
 from unabridged.errors import (
     BudgetExhausted,
     ConfigError,

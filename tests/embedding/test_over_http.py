@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from servers import covered
 
 from unabridged import Embedder, Limit, open_provider
-from unabridged.embedding.results import covered
 from unabridged.errors import (
     AuthFailed,
     BadReply,

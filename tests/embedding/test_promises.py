@@ -7,10 +7,9 @@ import asyncio
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from servers import Server
+from servers import Server, covered
 
 from unabridged import Chunking, Embedder, Limit
-from unabridged.embedding.results import covered
 
 ALPHABETS = [
     st.text(max_size=400),

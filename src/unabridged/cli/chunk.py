@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -98,6 +97,8 @@ def _as_json(one: Text, made: ChunkSet) -> None:
 
 
 def _preview(one: Text, made: ChunkSet) -> None:
+    from unabridged.text.stats import chunk_stats
+
     put(f"{one.id}: {plural(len(made), 'chunk')} by {made.method}, cap {number(made.cap)} tokens\n")
     for chunk in made:
         shared = f" (+{chunk.overlap_tokens} shared)" if chunk.overlap_tokens else ""
@@ -105,10 +106,10 @@ def _preview(one: Text, made: ChunkSet) -> None:
             f"  {chunk.index + 1:>4}  {chunk.start:>9,}–{chunk.end:<9,} {chunk.tokens:>6,} tokens{shared}  {_ends(chunk.text)}\n"  # noqa: E501
         )
     if len(made) > 1:
-        sizes = sorted(chunk.tokens for chunk in made)
+        row = chunk_stats(made)
         put(
-            f"  tokens: {number(sum(sizes))} in all; smallest {number(sizes[0])}, median "
-            f"{number(statistics.median(sizes))}, mean {number(statistics.mean(sizes))}, largest {number(sizes[-1])}\n"
+            f"  tokens: {number(row.total_tokens)} in all; smallest {number(row.min)}, median "
+            f"{number(row.median)}, mean {number(row.mean)}, largest {number(row.max)}\n"
         )
     for line in made.warnings:
         note(f"warning: {line}")

@@ -6,6 +6,8 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from unabridged.text.measure import utf8_length
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -79,7 +81,7 @@ def _schema(pa: Any, *, chunks: bool) -> Any:
 
 def _rows(outcome: Outcome, *, chunks: bool) -> Iterator[tuple[dict[str, Any], Any]]:
     result, text = outcome.result, outcome.text
-    size = _bytes(text)
+    size = utf8_length(text)
     row: dict[str, Any] = {
         "id": outcome.id,
         "role": "document",
@@ -128,10 +130,6 @@ def _placed(chunk: Chunk) -> dict[str, Any]:
         "end_byte": chunk.end_byte,
         "sha256": _sha256(chunk.text),
     }
-
-
-def _bytes(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def _sha256(text: str) -> str:

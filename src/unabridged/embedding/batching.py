@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from unabridged.text.measure import utf8_length
+
 if TYPE_CHECKING:
     from collections import deque
 
@@ -47,7 +49,7 @@ def next_batch(waiting: deque[_T], limit: Limit, *, scale: float = 1.0, share: i
         piece = waiting[0]
         tokens_left -= piece.tokens
         if bytes_left != float("inf"):
-            bytes_left -= len(piece.text.encode("utf-8", "surrogatepass")) + _BYTES_AROUND_A_TEXT
+            bytes_left -= utf8_length(piece.text) + _BYTES_AROUND_A_TEXT
         if batch and (tokens_left < 0 or bytes_left < 0):
             break
         batch.append(waiting.popleft())

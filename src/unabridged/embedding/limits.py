@@ -10,6 +10,7 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
+from unabridged.providers.limits import SMALLEST_TOKENS
 from unabridged.types import Limit
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ __all__ = ["LearnedStore", "LimitsInForce", "next_guess"]
 # Limits that models really have, a factor of four apart: a refusal without numbers goes one rung down,
 # which ends within twice the requests of an exact plan (case 3).
 _RUNGS = (32_768, 8192, 2048, 512, 128, 32)
-_SMALLEST_LIMIT = 32  # no model takes less; a smaller number was not a limit
 _SCALE_RANGE = (0.5, 8.0)
 
 
@@ -82,7 +82,7 @@ class LimitsInForce:
                 self._scale = max(self._scale, _within(fault.actual / counted))
             if limit is None and fault.excess and counted and unit == "tokens":
                 limit = int(counted * self._scale) - fault.excess
-            if limit is None or limit < _SMALLEST_LIMIT:
+            if limit is None or limit < SMALLEST_TOKENS:
                 return False
             if unit == "tokens":
                 if limit < self._accepted / self._scale * _SCALE_RANGE[0]:

@@ -63,6 +63,7 @@ class Pace:
         self._grown = 0.0
         self._tickets = itertools.count()
         self._waiting: list[int] = []
+        self._queued: set[int] = set()  # what stands in the heap, so that asking costs no walk through it
         self._gone: set[int] = set()
         self._lock = threading.Lock()
 
@@ -169,7 +170,9 @@ class Pace:
 
     def _ahead_of(self, ticket: int) -> int:
         while self._waiting and self._waiting[0] in self._gone:
-            self._gone.discard(heapq.heappop(self._waiting))
+            left = heapq.heappop(self._waiting)
+            self._gone.discard(left)
+            self._queued.discard(left)
         if not self._waiting or self._waiting[0] >= ticket:
             return 0
         return sum(1 for other in self._waiting if other < ticket and other not in self._gone)
@@ -177,9 +180,10 @@ class Pace:
     def _queue(self, ticket: int) -> None:
         if ticket in self._gone:
             self._gone.discard(ticket)
-        elif ticket not in self._waiting:
+        elif ticket not in self._queued:
+            self._queued.add(ticket)
             heapq.heappush(self._waiting, ticket)
 
     def _leave_queue(self, ticket: int) -> None:
-        if ticket in self._waiting:
+        if ticket in self._queued:
             self._gone.add(ticket)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from unabridged.errors import BudgetExhausted
+from unabridged.text.measure import utf8_length
 from unabridged.types import Span
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Piece:
         return (
             (limit.input_tokens is not None and self.tokens * scale > limit.input_tokens)
             or (limit.input_chars is not None and len(self.text) > limit.input_chars)
-            or (limit.input_bytes is not None and len(self.text.encode("utf-8", "surrogatepass")) > limit.input_bytes)
+            or (limit.input_bytes is not None and utf8_length(self.text) > limit.input_bytes)
         )
 
 
@@ -92,9 +93,14 @@ class Call:
     tried: frozenset[int] = frozenset()
 
     @property
-    def held(self) -> list[Piece]:
-        """What waits for the outcome of this test."""
-        return [] if self.group is None else [*self.group.suspects, *self.group.cleared]
+    def aside(self) -> list[Piece]:
+        """What the search that this test belongs to has set aside; it must go out whatever comes back."""
+        return [*self.rest, *(() if self.group is None else self.group.cleared)]
+
+    @property
+    def everything(self) -> list[Piece]:
+        """All that hangs on this call."""
+        return [*self.pieces, *self.aside]
 
 
 @dataclass(slots=True, eq=False)

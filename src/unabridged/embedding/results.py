@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 
+from unabridged.text.measure import utf8_length
 from unabridged.types import Chunk, Usage
 
 if TYPE_CHECKING:
@@ -75,10 +75,10 @@ class TextResult:
             return ()
         made, at, at_byte = [], 0, 0
         for index, (start, end, tokens, overlap) in enumerate(self.spans.tolist()):
-            at_byte += _bytes(self.text[at:start]) if start >= at else -_bytes(self.text[start:at])
+            at_byte += utf8_length(self.text[at:start]) if start >= at else -utf8_length(self.text[start:at])
             at = start
             piece = self.text[start:end]
-            made.append(Chunk(index, start, end, at_byte, at_byte + _bytes(piece), piece, tokens, overlap))
+            made.append(Chunk(index, start, end, at_byte, at_byte + utf8_length(piece), piece, tokens, overlap))
         return tuple(made)
 
     def max_similarity(self, query: Vector) -> float:
@@ -129,15 +129,3 @@ class EmbedResult(Sequence[TextResult]):
 def unique_tokens(spans: NDArray[np.int64]) -> list[int]:
     """The tokens that each chunk alone brings: its own less those it shares with the one before."""
     return [max(int(tokens) - int(overlap), 0) for _, _, tokens, overlap in spans]
-
-
-def covered(spans: NDArray[np.int64], text: str) -> bool:
-    """Whether the spans leave out nothing but blanks (promise 1)."""
-    ends = [0, *(int(row[1]) for row in spans)]
-    starts = [*(int(row[0]) for row in spans), len(text)]
-    gaps = (text[end:start] for end, start in zip(ends, starts, strict=True) if start > end)
-    return all(not gap.strip() for gap in gaps) and all(a < b for a, b in pairwise(ends))
-
-
-def _bytes(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

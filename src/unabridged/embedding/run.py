@@ -70,15 +70,16 @@ class Run:
         self._left: list[Piece] = []
         self._work: Work | None = None
         self._tokens_done = self._tokens_all = 0
-        self._finished: set[int] = set()
 
     # -- looking up and cutting --------------------------------------------------------------------
 
     def prepare(self) -> None:
         """Hash, look up, count and cut; what is not known yet becomes pieces."""
         documents = list(self._documents.values())
-        short = [d for d in documents if self.settings.surely_fits(d.text)]
-        long = [d for d in documents if not self.settings.surely_fits(d.text)]
+        short: list[Document] = []
+        long: list[Document] = []
+        for document in documents:
+            (short if self.settings.surely_fits(document.text) else long).append(document)
         for document, tokens in zip(short, self.settings.counts([d.text for d in short]), strict=True):
             self._whole(document, tokens)
         self._look_up_documents(long)

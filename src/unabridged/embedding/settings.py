@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from unabridged.embedding.flights import Flights
 from unabridged.embedding.plan import Chunking, Cutting, cut_text, fitting, in_force
+from unabridged.text.measure import utf8_length
 from unabridged.text.tokens import Estimate, as_tokenizer
 from unabridged.types import Span
 
@@ -57,14 +58,17 @@ class Settings:
         self.spread = spread
         self.special_tokens = int(getattr(tokenizer, "special_tokens", 0))
         self.declared_cutting = in_force(chunking, limits.declared)
+        self._plan = limits.declared, self.declared_cutting
 
     @property
     def cutting(self) -> Cutting | None:
         """The numbers under the limit that holds now."""
         limit = self.limits.limit
-        if limit == self.limits.declared:
-            return self.declared_cutting
-        return in_force(fitting(self.chunking, limit.input_tokens), limit)
+        known, plan = self._plan
+        if limit is not known:  # a limit is a new object only when it has been tightened
+            plan = in_force(fitting(self.chunking, limit.input_tokens), limit)
+            self._plan = limit, plan
+        return plan
 
     def count(self, text: str) -> int:
         """The tokens of one text."""
@@ -111,7 +115,7 @@ class Settings:
         return (
             (plan.trigger_tokens is not None and billed > plan.trigger_tokens)
             or (plan.trigger_chars is not None and len(text) > plan.trigger_chars)
-            or (plan.trigger_bytes is not None and _bytes(text) > plan.trigger_bytes)
+            or (plan.trigger_bytes is not None and utf8_length(text) > plan.trigger_bytes)
         )
 
     def fits(self, texts: Sequence[str]) -> bool:
@@ -119,7 +123,7 @@ class Settings:
         limit = self.limits.limit
         if limit.request_inputs is not None and len(texts) > limit.request_inputs:
             return False
-        if limit.request_bytes is not None and sum(map(_bytes, texts)) > limit.request_bytes:
+        if limit.request_bytes is not None and sum(map(utf8_length, texts)) > limit.request_bytes:
             return False
         doubtful = [text for text in texts if not self.surely_fits(text)]
         if any(self.over(text, tokens) for text, tokens in zip(doubtful, self.counts(doubtful), strict=True)):
@@ -147,7 +151,3 @@ class Settings:
             tokenizer=self.measure,
         )
         return [Span(chunk.start, chunk.end) for chunk in chunks]
-
-
-def _bytes(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

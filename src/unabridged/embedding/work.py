@@ -17,6 +17,7 @@ from unabridged.embedding.batching import next_batch
 from unabridged.embedding.limits import next_guess
 from unabridged.embedding.pieces import Call, Document, Group, Piece, exhausted, probe
 from unabridged.providers.retry import may_retry, pause
+from unabridged.text.measure import utf8_length
 from unabridged.types import Limit, Span
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ class Work:
         """Nothing more is sent: every text that is not finished fails with this error."""
         self.error = error
         calls = [call for _, _, call in self._later] + list(self._tests)
-        unfinished = [p for call in calls for p in (*call.pieces, *call.rest, *call.held)]
+        unfinished = [p for call in calls for p in call.everything]
         for piece in (*self._waiting, *unfinished):
             self._end(piece, error)
         self._waiting.clear()
@@ -204,7 +205,7 @@ class Work:
         self._later.clear()
 
     def _stop_with(self, call: Call, error: Exception) -> None:
-        for piece in (*call.pieces, *call.rest, *call.held):
+        for piece in call.everything:
             self._end(piece, error)
         self.stop(error)
 
@@ -246,11 +247,9 @@ class Work:
     # -- too large ---------------------------------------------------------------------------------
 
     def _split(self, call: Call, fault: Fault) -> None:
-        size = sum(len(p.text.encode("utf-8", "surrogatepass")) for p in call.pieces)
+        size = sum(utf8_length(p.text) for p in call.pieces)
         self._limits.refused_request(fault, len(call.pieces), sum(p.tokens for p in call.pieces), size)
-        held = call.group
-        back = call.pieces if held is None else [*call.pieces, *call.rest, *held.cleared]
-        self._waiting.extendleft(reversed(back))
+        self._waiting.extendleft(reversed(call.everything))
 
     def _find_over(self, call: Call, error: ProviderError) -> None:
         fault, pieces = error.fault, call.pieces
@@ -266,10 +265,8 @@ class Work:
         if not over:
             self._suspect(call, error, sorted(pieces, key=lambda p: p.tokens))
             return
-        innocent = [p for p in pieces if p not in over]
+        innocent = [p for p in call.everything if p not in over]
         smaller = [child for p in over for child in self._offender(p, error)]
-        if call.group is not None:
-            innocent += [*call.rest, *call.group.cleared]
         self._waiting.extendleft(reversed([*innocent, *smaller]))
 
     def _offender(self, piece: Piece, error: ProviderError) -> list[Piece]:
@@ -349,8 +346,7 @@ class Work:
         if len(pieces) == 1:
             self._bad(pieces[0], call, error)
         elif named and len(named) < len(pieces):
-            others = [p for p in pieces if p not in named] + call.rest
-            others += [] if call.group is None else call.group.cleared
+            others = [p for p in call.everything if p not in named]
             self._tests.extend(Call([p]) for p in named)
             self._waiting.extendleft(reversed(others))
         else:
@@ -367,12 +363,10 @@ class Work:
             self._refused_alone += 1
             if self._refused_alone == _SUSPICIOUS and not self._accepted:
                 self._tests.appendleft(Call([probe()], probe=error))
-        if call.group is not None:
-            self._waiting.extendleft(reversed([*call.rest, *call.group.cleared]))
+        self._waiting.extendleft(reversed(call.aside))
 
     def _suspect(self, call: Call, error: ProviderError, suspects: list[Piece]) -> None:
-        cleared = [] if call.group is None else [*call.group.cleared, *call.rest]
-        self._test(Group(suspects, cleared, error))
+        self._test(Group(suspects, call.aside, error))
 
     def _cleared(self, call: Call) -> None:
         """A test went through, so the offender is among the rest."""
