@@ -26,8 +26,10 @@ __all__ = [
     "EmbeddingSettings",
     "LimitSettings",
     "ProviderSettings",
+    "RateSettings",
     "RetrievalSettings",
     "Section",
+    "ServerSection",
     "Settings",
 ]
 
@@ -226,6 +228,64 @@ class RetrievalSettings(Section):
     max_half_life_multiplier: Annotated[float, Field(ge=1)] | None = None
 
 
+class RateSettings(Section):
+    """What one key may ask for; what is unset is not limited."""
+
+    requests_per_minute: Count | None = Field(default=None, description="Requests a minute.")
+    tokens_per_minute: Count | None = Field(default=None, description="Tokens a minute, as billed by the model.")
+    tokens_per_month: Count | None = Field(default=None, description="Tokens a calendar month (UTC).")
+
+
+UpstreamChoice = Annotated[
+    Annotated[Text, Tag("<string>")] | Annotated[EmbeddingSettings, Tag("<object>")],
+    _one_of("the name of another model, or an object like embedding"),
+]
+
+
+class ServerSection(Section):
+    """`unabridged serve`: where it listens, who may use it, what it may take."""
+
+    host: Text = Field(default="127.0.0.1", description="Address to listen on; other than loopback needs keys.")
+    port: Annotated[int, Field(ge=0, le=65_535)] = Field(default=8080, description="Port; 0 takes a free one.")
+    models: dict[str, UpstreamChoice] | None = Field(
+        default=None,
+        description="Models by the name that clients ask for (* stands for anything), beside the one of embedding.",
+    )
+    keys_file: Text | None = Field(
+        default=None, description="Where keys are kept, hashed; default: in the user's data folder."
+    )
+    keys: list[Annotated[SecretStr, Field(min_length=16)]] | None = Field(
+        default=None, description="Further keys with every right, from the environment: ${VAR}."
+    )
+    limits: RateSettings = Field(
+        default_factory=RateSettings, description="For keys that have no limits of their own, and without keys."
+    )
+    allowed_hosts: list[Text] | None = Field(
+        default=None, description="Host names that requests may be for; default on loopback: its names."
+    )
+    cors_origins: list[Text] | None = Field(
+        default=None, description="Origins whose pages may call, such as https://app.example; default none."
+    )
+    folders: list[Text] | None = Field(default=None, description="Folders whose files may be previewed; default none.")
+    max_body_bytes: Annotated[int, Field(ge=1 << 10)] = Field(default=64 << 20, description="Bytes of one request.")
+    max_buffered_bytes: Annotated[int, Field(ge=1 << 10)] = Field(
+        default=512 << 20, description="Bytes of all requests that are being read or worked on."
+    )
+    concurrency: Count = Field(default=256, description="Requests worked on at once; further ones get 503.")
+    timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
+        default=600.0, description="Seconds that one request may take."
+    )
+    body_timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
+        default=30.0, description="Seconds that a client may pause while it sends."
+    )
+    stop_grace: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
+        default=30.0, description="Seconds for what is under way when the server stops."
+    )
+    hot_bytes: Annotated[int, Field(ge=0)] = Field(
+        default=64 << 20, description="Memory for vectors asked for lately; 0: only the cache on disk."
+    )
+
+
 class Settings(Section):
     """Everything a file can say. ``{}`` is whole: the embedded default model."""
 
@@ -233,6 +293,7 @@ class Settings(Section):
     enabled: bool = Field(default=True, description="false: the file is refused.")
     embedding: EmbeddingSettings = Field(default_factory=EmbeddingSettings)
     db_path: Text | None = Field(default=None, description="Folder or URI of the memory.")
+    server: ServerSection = Field(default_factory=ServerSection, description="For `unabridged serve`.")
     retrieval: RetrievalSettings | None = Field(default=None, description="For the memory.")
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["all_in_one", "is_secret", "problems_of"]
 
 # Values that no message and no listing shows.
-_SECRET_KEYS = frozenset({"apiKey", "rerankApiKey", "headers"})
+_SECRET_KEYS = frozenset({"apiKey", "rerankApiKey", "headers", "keys"})
 _TELLING = re.compile(r"key|token|secret|password|credential|authorization|headers", re.IGNORECASE)
 # May hold a password where one does not belong.
 _UNQUOTED_KEYS = _SECRET_KEYS | {"baseURL"}
@@ -38,7 +38,7 @@ _EXPECTED = {
     "greater_than": "more than {gt:g}",
     "greater_than_equal": "at least {ge}",
     "less_than_equal": "at most {le}",
-    "too_short": "at least {min_length}",
+    "too_short": "at least {min_length} long",
     "string_too_short": "at least {min_length} character",
     "literal_error": "{expected}",
     "string_pattern_mismatch": "http(s)://host[:port][/path] without user, password or #",

@@ -44,8 +44,7 @@ def keys_at(path: tuple[str | int, ...]) -> tuple[str, ...]:
     schema = _generated()
     node: dict[str, Any] = schema
     for step in path:
-        node = _objects(schema, node).get("items" if isinstance(step, int) else "properties", {})
-        node = node if isinstance(step, int) else node.get(step, {})
+        node = _part(_objects(schema, node), step)
     return tuple(_objects(schema, node).get("properties", ()))
 
 
@@ -68,11 +67,18 @@ def _generated() -> dict[str, Any]:
     return Settings.model_json_schema(by_alias=True)
 
 
+def _part(node: dict[str, Any], step: str | int) -> dict[str, Any]:
+    """What stands at an index, under a key, or under any key of an object whose keys are the user's own."""
+    found: dict[str, Any] = node.get("items", {}) if isinstance(step, int) else node.get("properties", {}).get(step, {})
+    others = node.get("additionalProperties")
+    return found or (others if isinstance(others, dict) else {})
+
+
 def _objects(schema: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
     """The branch of ``node`` that has parts: an object with properties, or a list with items."""
     if "$ref" in node:
         node = schema["$defs"][node["$ref"].rpartition("/")[2]]
-    if "properties" in node or "items" in node:
+    if "properties" in node or "items" in node or isinstance(node.get("additionalProperties"), dict):
         return node
     branches = [_objects(schema, branch) for name in ("anyOf", "oneOf") for branch in node.get(name, ())]
     return next((branch for branch in branches if branch), {})
