@@ -66,8 +66,9 @@ class Address:
             return False
 
     def target(self, path: str, query: Mapping[str, str]) -> str:
-        """The request target: path below the base, and both queries."""
-        whole = f"{self.path}/{path.lstrip('/')}" if path else self.path or "/"
+        """The request target: path below the base (below the root where it starts with ``//``), and both queries."""
+        below = "" if path.startswith("//") else self.path
+        whole = f"{below}/{path.lstrip('/')}" if path else self.path or "/"
         pairs = {**dict(self.query), **query}
         return f"{whole}?{urlencode(pairs)}" if pairs else whole
 

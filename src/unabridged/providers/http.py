@@ -15,10 +15,10 @@ import ssl
 import threading
 import weakref
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 from urllib.parse import urlencode
 
 import httpcore
@@ -41,15 +41,21 @@ _SHORTEST_SECRET = 6  # shorter ones ("EMPTY", "none") are no secrets, and words
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One HTTP request: ``body`` goes as JSON, ``form`` as a form; ``timeout`` is the seconds left."""
+    """One HTTP request: ``body`` goes as JSON, ``form`` as a form, ``content`` (bytes, their type) as it is.
+
+    ``path`` is below the base URL, or below the host's root where it starts with ``//``. ``timeout`` is
+    the seconds left; ``patience`` the seconds allowed instead of the host's own, for large files.
+    """
 
     path: str = ""
     body: Any = field(default=None, repr=False)
     form: Mapping[str, str] | None = field(default=None, repr=False)
+    content: tuple[bytes, str] | None = field(default=None, repr=False)
     query: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     method: str = "POST"
     timeout: float | None = None
+    patience: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +126,16 @@ class HttpHost:
             raw = self._lines.send(self._outgoing(call), allowed)
         return self._answer(raw)
 
+    def download(self, call: Call, into: BinaryIO) -> int:
+        """Write the body of a reply to a file as it comes, whatever it is; how many bytes there were."""
+        allowed = self._allowed(call)
+        plain = replace(call, headers={**call.headers, "accept": "*/*", "accept-encoding": "identity"})
+        with self._told(allowed):
+            raw = self._lines.send(self._outgoing(plain), allowed, into=into)
+        if not 200 <= raw.status < 300:
+            self._answer(raw)  # raises what it means
+        return into.tell()
+
     async def acall(self, call: Call) -> Answer:
         """Send one request from a task; when it is cancelled, its connection is closed."""
         allowed = self._allowed(call)
@@ -150,7 +166,8 @@ class HttpHost:
         raise error_for(fault, answer.data, provider=self.provider)
 
     def _allowed(self, call: Call) -> float:
-        allowed = self.timeout if call.timeout is None else min(call.timeout, self.timeout)
+        most = self.timeout if call.patience is None else call.patience
+        allowed = most if call.timeout is None else min(call.timeout, most)
         if allowed <= 0:
             raise self._late(allowed)
         return allowed
@@ -164,6 +181,9 @@ class HttpHost:
         elif call.form is not None:
             content = urlencode(call.form).encode()
             headers = {**headers, "content-type": "application/x-www-form-urlencoded"}
+        elif call.content is not None:
+            content, kind = call.content
+            headers = {**headers, "content-type": kind}
         headers = _lower(headers, call.headers)
         target = self.address.target(call.path, {**self._query, **call.query})
         address = self.address

@@ -14,7 +14,7 @@ import ssl
 import time
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import httpcore
@@ -61,8 +61,8 @@ class Lines:
         self._stack: _Stack[httpcore.HTTPConnection | httpcore.ConnectionPool] = _Stack(self._make)
         self._process = os.getpid()
 
-    def send(self, out: Outgoing, allowed: float) -> Raw:
-        """Send and read the reply within ``allowed`` seconds.
+    def send(self, out: Outgoing, allowed: float, *, into: BinaryIO | None = None) -> Raw:
+        """Send and read the reply within ``allowed`` seconds; a success goes ``into`` a file, if there is one.
 
         Raises ``TimeoutError``, or ``ConnectionError`` with the reason.
         """
@@ -75,7 +75,11 @@ class Lines:
                 lent.line = self._make()
             response = lent.line.handle_request(_request(out, allowed))
             try:
-                content = b"".join(response.iter_stream())
+                if into is None or not 200 <= response.status < 300:
+                    content = b"".join(response.iter_stream())
+                else:
+                    content = b""
+                    into.writelines(response.iter_stream())
             finally:
                 response.close()
         return Raw(response.status, response.headers, content)

@@ -148,29 +148,29 @@ class HttpProvider:
 
     def send(self, request: Request) -> Reply:
         """Send one request from a thread, and check its reply."""
-        asked = self._asked(request)
+        asked = self.asked(request)
         until = None if asked.timeout is None else time.monotonic() + asked.timeout
         for again in reversed(range(_ADAPTATIONS + 1)):
             try:
-                return self._finished(asked, self.read(asked, self.http.call(self._timed(asked, until))))
+                return self.finished(asked, self.read(asked, self.http.call(self._timed(asked, until))))
             except ProviderError as error:
                 if not (again and self.adapt(request, error)):
                     raise
-            asked = self._asked(request)
+            asked = self.asked(request)
         raise AssertionError
 
     async def asend(self, request: Request) -> Reply:
         """The same from a task."""
-        asked = self._asked(request)
+        asked = self.asked(request)
         until = None if asked.timeout is None else time.monotonic() + asked.timeout
         for again in reversed(range(_ADAPTATIONS + 1)):
             try:
                 answer = await self.http.acall(self._timed(asked, until))
-                return self._finished(asked, self.read(asked, answer))
+                return self.finished(asked, self.read(asked, answer))
             except ProviderError as error:
                 if not (again and self.adapt(request, error)):
                     raise
-            asked = self._asked(request)
+            asked = self.asked(request)
         raise AssertionError
 
     def close(self) -> None:
@@ -197,7 +197,7 @@ class HttpProvider:
             provider=self.name,
         )
 
-    def _asked(self, request: Request) -> Request:
+    def asked(self, request: Request) -> Request:
         """The request as it goes out: prompts before the texts, the width that is to be asked for."""
         texts = request.texts
         prompt = self.prompt(request.role)
@@ -211,7 +211,7 @@ class HttpProvider:
         call = self.call(asked)
         return call if until is None else replace(call, timeout=until - time.monotonic())
 
-    def _finished(self, asked: Request, reply: Reply) -> Reply:
+    def finished(self, asked: Request, reply: Reply) -> Reply:
         """Remember the model's width, and say so if its count of tokens looks like a silent cut."""
         self._widths.setdefault(asked.dimensions, reply.vectors.shape[1])
         warning = self._plateau.suspect([len(text) for text in asked.texts], reply.tokens)
