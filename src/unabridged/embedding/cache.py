@@ -1,5 +1,8 @@
 """Vectors on disk: key -> float32 bytes, by diskcache, which can neither write nor read a pickle here.
 
+The same shelf, :class:`ByteCache`, keeps other bytes by key: the answers of chat models
+(:mod:`unabridged.memory.asking_cache`).
+
 diskcache unpickles a row that says it is a pickle (CVE-2025-69872). :class:`_RawDisk` refuses every mode
 but raw bytes, in both directions, so a tampered row is a miss with a warning, never code that runs.
 A value is a header (magic, version, shape, counts, CRC-32) and little-endian float32 and int64 bytes.
@@ -14,7 +17,7 @@ import warnings
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import diskcache
 import numpy as np
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
 
     from unabridged.types import Vector
 
-__all__ = ["CacheStats", "Entry", "VectorCache", "default_cache_folder"]
+__all__ = ["CacheStats", "Entry", "VectorCache", "default_cache_folder", "pack", "unpack"]
 
 # magic, format version, width, tokens, rows of spans, dispersion, unknown share, CRC-32 of what follows
 _HEADER = struct.Struct("<4sHIQIddI")
@@ -102,22 +105,18 @@ def default_cache_folder() -> Path:
     return Path(named) if named else Path(user_cache_dir("unabridged")) / "vectors"
 
 
-class VectorCache:
-    """Vectors by key, safe for several threads and processes; survives ``kill -9``.
+class ByteCache(Generic[T]):
+    """Values by key, safe for several threads and processes; survives ``kill -9``.
 
-    ``size_limit`` is in bytes (4 GiB); over it, what was stored longest ago goes first, so that a read
+    A subclass says how a value is written (:meth:`_pack`) and read (:meth:`_unpack`, ``None`` for a damaged
+    one). ``size_limit`` is in bytes (4 GiB); over it, what was stored longest ago goes first, so that a read
     never writes. The folder is the user's alone (mode 0700).
-
-    >>> import tempfile
-    >>> with VectorCache(tempfile.mkdtemp()) as cache:
-    ...     cache.put({b"k": Entry(np.ones(3, np.float32), tokens=7)})
-    ...     found = cache.get([b"k", b"other"])
-    >>> found[b"k"].tokens, b"other" in found
-    (7, False)
     """
 
+    what = "cache"  # for warnings
+
     def __init__(self, folder: str | Path | None = None, *, size_limit: int = _DEFAULT_BYTES) -> None:
-        self.folder = Path(folder) if folder is not None else default_cache_folder()
+        self.folder = Path(folder) if folder is not None else self._default_folder()
         if size_limit < 1 << 20:
             raise ConfigError("cache.size_limit", f"found {size_limit} bytes, expected at least 1048576")
         self.size_limit = size_limit
@@ -137,7 +136,16 @@ class VectorCache:
         except (OSError, sqlite3.Error) as error:
             raise ConfigError("cache", f"the folder {self.folder} cannot be used: {error}") from error
 
-    def get(self, keys: Iterable[bytes]) -> dict[bytes, Entry]:
+    def _default_folder(self) -> Path:
+        return default_cache_folder()
+
+    def _pack(self, value: T) -> bytes:
+        raise NotImplementedError
+
+    def _unpack(self, value: bytes) -> T | None:
+        raise NotImplementedError
+
+    def get(self, keys: Iterable[bytes]) -> dict[bytes, T]:
         """The entries that are there and whole; the others are missing from the mapping."""
         found = {}
         for key in keys:
@@ -146,16 +154,16 @@ class VectorCache:
                 found[key] = entry
         return found
 
-    def put(self, entries: Mapping[bytes, Entry]) -> None:
-        """Store entries; a full or read-only disk costs a warning, never the vectors themselves."""
-        items = [(key, _pack(entry)) for key, entry in entries.items()]
+    def put(self, entries: Mapping[bytes, T]) -> None:
+        """Store entries; a full or read-only disk costs a warning, never the values themselves."""
+        items = [(key, pack(entry)) for key, entry in entries.items()]
         try:
             for at in range(0, len(items), _WRITES_A_TRANSACTION):
                 self._write(items[at : at + _WRITES_A_TRANSACTION])
             if self._store.volume() > self.size_limit:
                 self._store.cull()  # a transaction at a time, until the rest fits
         except (OSError, sqlite3.Error, diskcache.Timeout) as error:
-            warnings.warn(f"the vector cache could not be written: {error}", RuntimeWarning, stacklevel=2)
+            warnings.warn(f"the {self.what} could not be written: {error}", RuntimeWarning, stacklevel=2)
 
     def _write(self, items: Sequence[tuple[bytes, bytes]]) -> None:
         if len(items) == 1:
@@ -165,16 +173,16 @@ class VectorCache:
             for key, value in items:
                 self._store.set(key, value)
 
-    def _read(self, key: bytes) -> Entry | None:
+    def _read(self, key: bytes) -> T | None:
         try:
             value = self._store.get(key)
         except (_RefusedError, OSError, sqlite3.Error, diskcache.Timeout):
             value = b""
         if value is None:
             return None
-        entry = _unpack(value) if isinstance(value, bytes) else None
+        entry = unpack(value) if isinstance(value, bytes) else None
         if entry is None:
-            warnings.warn("an entry of the vector cache is damaged; it is ignored", RuntimeWarning, stacklevel=4)
+            warnings.warn(f"an entry of the {self.what} is damaged; it is ignored", RuntimeWarning, stacklevel=4)
         return entry
 
     def verify(self) -> tuple[int, list[bytes]]:
@@ -195,6 +203,15 @@ class VectorCache:
         """Remove entries; how many there were."""
         return sum(bool(self._store.delete(key)) for key in keys)
 
+    def beginning(self, prefix: bytes) -> list[bytes]:
+        """The keys that begin so, in order."""
+        above = prefix + b"\xff" * 64  # no key is as long
+        rows = self._store._sql(  # noqa: SLF001 - diskcache has no public search by range
+            "SELECT key FROM Cache WHERE key >= ? AND key < ? ORDER BY key",
+            (sqlite3.Binary(prefix), sqlite3.Binary(above)),
+        )
+        return [bytes(key) for (key,) in rows]
+
     def clear(self) -> int:
         """Remove everything; how many entries there were."""
         return int(self._store.clear())
@@ -214,7 +231,8 @@ class VectorCache:
         self.close()
 
 
-def _pack(entry: Entry) -> bytes:
+def pack(entry: Entry) -> bytes:
+    """An entry as bytes, with a check sum."""
     vector = np.ascontiguousarray(entry.vector, "<f4")
     rows = 0 if entry.spans is None else len(entry.spans)
     spans = b"" if entry.spans is None else np.ascontiguousarray(entry.spans, "<i8").tobytes()
@@ -234,7 +252,8 @@ def _pack(entry: Entry) -> bytes:
     )
 
 
-def _unpack(value: bytes) -> Entry | None:
+def unpack(value: bytes) -> Entry | None:
+    """The entry that bytes hold; ``None`` if they are damaged."""
     if len(value) < _HEADER.size:
         return None
     magic, version, width, tokens, rows, dispersion, unknown, crc = _HEADER.unpack_from(value)

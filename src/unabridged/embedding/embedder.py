@@ -98,13 +98,8 @@ class Embedder:
         positive("dimensions", dimensions)
         positive("timeout", timeout)
         several = providers(provider)
-        at_once = (
-            concurrency
-            if concurrency is not None
-            else getattr(several[0], "concurrency", _AT_ONCE)
-            if several
-            else _AT_ONCE
-        )
+        own = getattr(several[0] if several else None, "concurrency", _AT_ONCE)
+        at_once = own if concurrency is None else concurrency
         self._lanes = Lanes(several, at_once)
         self.provider: Provider = self._lanes.first
         self._engine = Engine(self._lanes)
@@ -286,6 +281,11 @@ class Embedder:
             }
             self._known_prints[role] = raw, document_fingerprint(raw, fields)
         return self._known_prints[role]
+
+    def through(self, around: Callable[[Provider], Provider]) -> None:
+        """Send every request through what ``around`` makes of its provider: a meter, a gate."""
+        for lane in self._lanes.all:
+            lane.provider = around(lane.provider)
 
     def close(self) -> None:
         """Give back threads, connections and files."""

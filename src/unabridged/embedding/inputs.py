@@ -40,8 +40,8 @@ def declared_limit(provider: Provider, given: Limit | None) -> Limit:
 
 
 def cache_of(given: bool | str | Path | VectorCache) -> VectorCache | None:  # noqa: FBT001
-    """The cache that a setting means."""
-    if isinstance(given, VectorCache):
+    """The cache that a setting means; whatever gets and puts entries is one."""
+    if hasattr(given, "put"):
         return given
     if given is False:
         return None

@@ -1,0 +1,174 @@
+"""What a job is: where its texts come from, what makes the vectors, where they go. Plain data that travels.
+
+A :class:`JobSettings` can be pickled, so that a shard may run in another process or on another machine; no
+key is part of it unless the caller's own opener carries one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from unabridged.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from unabridged.embedding.embedder import Embedder
+    from unabridged.types import Role
+
+__all__ = [
+    "EmbedderSpec",
+    "JobSettings",
+    "Opener",
+    "SinkSettings",
+    "SourceSettings",
+    "default_jobs_folder",
+]
+
+# A block is what is read, embedded, staged and noted together: enough for many full requests, little enough
+# to hold several of (4,096 vectors of 1,536 are 25 MB; 4 M characters about 1 M tokens).
+_BLOCK_ROWS = 4096
+_BLOCK_CHARACTERS = 4_000_000
+
+
+class Opener(Protocol):
+    """Makes an embedder; ``overrides`` are options of :class:`~unabridged.embedding.embedder.Embedder` that win."""
+
+    def __call__(self, **overrides: Any) -> Embedder:
+        """Open one, in whichever process asks."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderSpec:
+    """An embedder by name and options; ``None`` is the embedded default.
+
+    >>> EmbedderSpec("hashing", {"dimensions": 8})(cache=False).embed("a text").shape
+    (8,)
+    """
+
+    model: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def __call__(self, **overrides: Any) -> Embedder:
+        """Open it."""
+        from unabridged.embedding.embedder import Embedder
+
+        return Embedder(self.model, **{**self.options, **overrides})
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSettings:
+    """Where texts come from.
+
+    ``paths`` are files, folders, patterns, URIs (``s3://…``), or ``-`` for standard input; ``format`` is told
+    from their endings: ``parquet``, ``arrow``, ``jsonl``, ``csv``, ``lance``, ``files`` (each file one text),
+    ``memory`` (``paths`` is its place), ``huggingface`` (a folder that ``datasets`` saved). ``text`` and ``id`` name
+    columns, ``keep`` those that are carried into the output (``*``: all). Without ``id``, a row's id is its
+    place in its file. ``storage`` are options of the file system.
+    """
+
+    paths: tuple[str, ...]
+    format: str | None = None
+    text: str = "text"
+    id: str | None = None
+    keep: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    hidden: bool = False
+    encoding: str | None = None
+    dataset: str = "default"
+    storage: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SinkSettings:
+    """Where vectors go.
+
+    ``target`` is a file by its ending (``.parquet``, ``.npy``, ``.jsonl``, ``.lance``), local or a URI; with
+    ``format="memory"`` a memory's place; with ``format="column"`` nothing: the vectors become the column
+    ``column`` of the source's own tables (Lance, Parquet). ``chunk_vectors`` adds a row for each chunk.
+    """
+
+    target: str = ""
+    format: str | None = None
+    column: str = "vector"
+    chunk_vectors: bool = False
+    force: bool = False
+    dataset: str = "default"
+    storage: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class JobSettings:
+    """One job. ``folder`` is where all jobs are kept, ``name`` this one's (default: from source and target).
+
+    ``price`` is in money for a million tokens, ``max_cost`` in the same money; ``max_requests`` counts those of
+    every run of the job. ``cache``: ``auto`` is as the embedder's settings say, except for models that are cheaper
+    to ask than a disk. ``on_change`` says what another model, source or sink under the same name is: refused, or
+    a new job beside it (``fork``). ``patience`` is how many seconds a provider that answers nothing is waited for.
+    """
+
+    source: SourceSettings
+    sink: SinkSettings
+    embedder: Opener = field(default_factory=EmbedderSpec)
+    role: Role = "document"
+    name: str | None = None
+    folder: str | None = None
+    price: float | None = None
+    max_cost: float | None = None
+    max_requests: int | None = None
+    cache: bool | str = "auto"
+    on_change: Literal["refuse", "fork"] = "refuse"
+    patience: float = 600.0
+    block_rows: int = _BLOCK_ROWS
+    block_characters: int = _BLOCK_CHARACTERS
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be, by the name of the setting."""
+        for name in ("price", "max_cost", "max_requests", "workers"):
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise ConfigError(name, f"found {value!r}, expected a number above 0")
+        for name in ("block_rows", "block_characters"):
+            if getattr(self, name) < 1:
+                raise ConfigError(name, f"found {getattr(self, name)!r}, expected at least 1")
+        if self.max_cost is not None and self.price is None:
+            raise ConfigError("max_cost", "needs a price: say what a million tokens cost")
+
+    @property
+    def id(self) -> str:
+        """The job's name: given, or made of what it reads and writes, so that the same job finds itself again."""
+        if self.name is not None:
+            return self.name
+        named = json.dumps([_places(self.source.paths), self.source.format, *self._aim()], sort_keys=True)
+        stem = Path(self.sink.target or self.source.paths[0]).name.split(".")[0] or "job"
+        safe = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in stem)[:40]
+        return f"{safe}-{hashlib.sha256(named.encode()).hexdigest()[:8]}"
+
+    @property
+    def place(self) -> Path:
+        """The job's own folder: journal, staged rows, answers."""
+        return Path(self.folder or default_jobs_folder()) / self.id
+
+    def _aim(self) -> list[Any]:
+        sink = self.sink
+        return [_places((sink.target,)) if sink.target else [], sink.format, sink.column, sink.dataset]
+
+
+def default_jobs_folder() -> Path:
+    """Where jobs are kept unless told otherwise; ``UNABRIDGED_JOBS`` names another folder."""
+    from platformdirs import user_data_dir
+
+    named = os.environ.get("UNABRIDGED_JOBS")
+    return Path(named) if named else Path(user_data_dir("unabridged")) / "jobs"
+
+
+def _places(paths: tuple[str, ...]) -> list[str]:
+    """Paths that mean the same wherever the command is run from."""
+    return [path if path == "-" or "://" in path else os.path.abspath(path) for path in paths]  # noqa: PTH100
