@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
     from unabridged.types import Vector
 
-__all__ = ["CacheStats", "Entry", "VectorCache", "default_cache_folder", "pack", "unpack"]
+__all__ = ["ByteCache", "CacheStats", "Entry", "VectorCache", "default_cache_folder", "pack", "unpack"]
+
+T = TypeVar("T")
 
 # magic, format version, width, tokens, rows of spans, dispersion, unknown share, CRC-32 of what follows
 _HEADER = struct.Struct("<4sHIQIddI")
@@ -156,7 +158,7 @@ class ByteCache(Generic[T]):
 
     def put(self, entries: Mapping[bytes, T]) -> None:
         """Store entries; a full or read-only disk costs a warning, never the values themselves."""
-        items = [(key, pack(entry)) for key, entry in entries.items()]
+        items = [(key, self._pack(entry)) for key, entry in entries.items()]
         try:
             for at in range(0, len(items), _WRITES_A_TRANSACTION):
                 self._write(items[at : at + _WRITES_A_TRANSACTION])
@@ -180,7 +182,7 @@ class ByteCache(Generic[T]):
             value = b""
         if value is None:
             return None
-        entry = unpack(value) if isinstance(value, bytes) else None
+        entry = self._unpack(value) if isinstance(value, bytes) else None
         if entry is None:
             warnings.warn(f"an entry of the {self.what} is damaged; it is ignored", RuntimeWarning, stacklevel=4)
         return entry
@@ -229,6 +231,26 @@ class ByteCache(Generic[T]):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class VectorCache(ByteCache[Entry]):
+    """Vectors by key.
+
+    >>> import tempfile
+    >>> with VectorCache(tempfile.mkdtemp()) as cache:
+    ...     cache.put({b"k": Entry(np.ones(3, np.float32), tokens=7)})
+    ...     found = cache.get([b"k", b"other"])
+    >>> found[b"k"].tokens, b"other" in found
+    (7, False)
+    """
+
+    what = "vector cache"
+
+    def _pack(self, value: Entry) -> bytes:
+        return pack(value)
+
+    def _unpack(self, value: bytes) -> Entry | None:
+        return unpack(value)
 
 
 def pack(entry: Entry) -> bytes:
