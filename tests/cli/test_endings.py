@@ -18,6 +18,7 @@ import pytest
 from unabridged.cli.app import run
 from unabridged.cli.exits import exit_code
 from unabridged.errors import BudgetExhausted, EmbeddingFailed, MissingExtra, ModelMismatch
+from unabridged.providers.calibration import Calibration
 from unabridged.testing import LoopbackProvider
 from unabridged.testing.troubles import Trouble
 from unabridged.types import Limit
@@ -308,6 +309,17 @@ def test_learned_limits_are_shown_and_forgotten(capsys) -> None:
     assert "forgot" in capsys.readouterr().out
     assert run(["models", "--learned"]) == 0
     assert "nothing has been learned" in capsys.readouterr().out
+
+
+def test_how_a_model_counts_a_script_is_shown_and_forgotten(capsys) -> None:
+    Calibration().learn("h", "m", "han", counted=1000, actual=1604)
+    assert run(["models", "--learned"]) == 0
+    assert "h  m  tokens of han text: 1.60 for one counted here" in capsys.readouterr().out
+    assert run(["models", "--learned", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["script"] == "han"
+    assert run(["models", "m", "--forget"]) == 0
+    assert "1 count" in capsys.readouterr().out
+    assert Calibration().entries() == []
 
 
 def test_a_damaged_cache_is_told_and_mended(monkeypatch, capsys) -> None:

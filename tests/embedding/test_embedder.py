@@ -15,6 +15,7 @@ import pytest
 from servers import Server, covered, holds, refuse
 
 from unabridged import Chunking, Embedder, Limit
+from unabridged.embedding.pieces import Call
 from unabridged.errors import (
     BudgetExhausted,
     ConfigError,
@@ -25,6 +26,7 @@ from unabridged.errors import (
     ProviderError,
     ProviderTimeout,
 )
+from unabridged.types import Request
 
 WORDS = "storms seldom reach the harbour but when they do every boat is tied twice over. "
 
@@ -669,6 +671,16 @@ async def test_cancelling_leaves_nothing_in_flight() -> None:
     server.latency = 0
     assert (await made.aembed(["a", "b"])).shape == (2, 256)
     assert made._lanes.all[0].pace.in_flight == 0
+
+
+async def test_a_request_that_never_began_gives_its_place_back() -> None:
+    made = embedder(Server())
+    lane = made._lanes.all[0]
+    call = Call([], lane=lane, ticket=lane.pace.ticket())
+    assert made._lanes.enter(lane, call.ticket, 0.0) == 0.0
+    task = asyncio.ensure_future(made._engine._asend(call, Request(("a",), "document")))
+    await made._engine._acancel({task: call})
+    assert lane.pace.in_flight == 0
 
 
 def test_an_error_that_is_no_refusal_comes_out_as_it_is() -> None:

@@ -14,6 +14,7 @@ from unabridged.embedding.lanes import Lanes
 from unabridged.embedding.limits import LimitsInForce, next_guess
 from unabridged.embedding.pace import Pace, outcome_of
 from unabridged.embedding.plan import Chunking, fitting, in_force
+from unabridged.providers.calibration import Calibration
 from unabridged.types import Fault, Limit
 
 
@@ -21,6 +22,10 @@ from unabridged.types import Fault, Limit
 class Sized:
     text: str
     tokens: int
+
+
+def text(tokens: int, words: str = "some words") -> Sized:
+    return Sized(words, tokens)
 
 
 def batches(pieces: list[Sized], limit: Limit, **options) -> list[list[int]]:
@@ -35,7 +40,7 @@ def test_batches_keep_every_cap_and_the_order() -> None:
     assert batches(pieces, Limit(request_tokens=10)) == [[5, 5], [9, 1], [1, 1]]
     assert batches(pieces, Limit(request_inputs=4)) == [[5, 5, 9, 1], [1, 1]]
     assert batches(pieces, Limit(request_bytes=30)) == [[5, 5], [9, 1], [1, 1]]
-    assert batches(pieces, Limit(request_tokens=10), scale=2.0) == [[5], [5], [9], [1, 1, 1]]
+    assert batches(pieces, Limit(request_tokens=10), scale=lambda text: 2.0) == [[5], [5], [9], [1, 1, 1]]
     assert batches([Sized("x", 50)], Limit(request_tokens=10)) == [[50]], "the provider says what is wrong with it"
 
 
@@ -88,29 +93,53 @@ def fault(**fields) -> Fault:
 def test_limits_only_tighten_and_ignore_the_implausible() -> None:
     limits = LimitsInForce(Limit(input_tokens=8192))
     for absurd in (0, 3, 31):
-        assert not limits.refused_input(fault(limit=absurd, unit="tokens"), 5000)
-    limits.accepted(4000, 4000, None)
-    assert not limits.refused_input(fault(limit=512, unit="tokens"), 5000), "4,000 have gone through"
-    assert limits.refused_input(fault(limit=4096, unit="tokens"), 5000)
-    assert limits.refused_input(fault(limit=6000, unit="tokens"), 7000)
+        assert not limits.refused_input(fault(limit=absurd, unit="tokens"), text(5000))
+    limits.accepted([text(4000)], None)
+    assert not limits.refused_input(fault(limit=512, unit="tokens"), text(5000)), "4,000 have gone through"
+    assert limits.refused_input(fault(limit=4096, unit="tokens"), text(5000))
+    assert limits.refused_input(fault(limit=6000, unit="tokens"), text(7000))
     assert limits.limit.input_tokens == 4096
-    assert limits.refused_input(fault(limit=2048, unit="chars"), 900)
+    assert limits.refused_input(fault(limit=2048, unit="chars"), text(900))
     assert limits.limit.input_chars == 2048
 
 
 def test_a_stated_size_calibrates_the_count() -> None:
     limits = LimitsInForce(Limit(input_tokens=8192))
-    limits.refused_input(fault(limit=8192, actual=12_000, unit="tokens"), 8000)
-    assert limits.scale == pytest.approx(1.5)
-    limits.accepted(300, 300, 600)
-    assert limits.scale == pytest.approx(2.0)
-    limits.accepted(10, 10, 1000)
-    assert limits.scale == pytest.approx(2.0), "a short request says more about special tokens"
+    limits.refused_input(fault(limit=8192, actual=12_000, unit="tokens"), text(8000))
+    assert limits.scales.of("any English") == pytest.approx(1.5)
+    limits.accepted([text(300)], 604)
+    assert limits.scales.of("any English") == pytest.approx(2.0), "four special tokens do not count"
+    limits.accepted([text(10)], 1000)
+    assert limits.scales.of("any English") == pytest.approx(2.0), "a short request says more about special tokens"
+
+
+def test_what_is_learned_of_one_script_leaves_the_others_alone() -> None:
+    limits = LimitsInForce(Limit(input_tokens=8192))
+    limits.accepted([text(1000, "自然语言")], 1604)
+    assert limits.scales.of("汉字") == pytest.approx(1.6)
+    assert limits.scales.of("English") == 1.0, "an English text that fits stays untouched"
+    limits.accepted([text(500), text(500, "自然语言")], 3000)
+    assert limits.scales.of("汉字") == pytest.approx(1.6), "whose tokens they were cannot be told"
+
+
+def test_one_odd_bill_moves_nothing_for_good() -> None:
+    limits = LimitsInForce(Limit(input_tokens=8192))
+    for billed in (1104, 5004, 1104, 1104):
+        limits.accepted([text(1000)], billed)
+    assert limits.scales.of("English") == pytest.approx(1.1)
+
+
+def test_the_count_outlives_the_process(tmp_path) -> None:
+    counts = Calibration(tmp_path).for_model("host", "model")
+    LimitsInForce(Limit(input_tokens=8192), None, counts).accepted([text(1000, "自然语言")], 1604)
+    again = LimitsInForce(Limit(input_tokens=8192), None, Calibration(tmp_path).for_model("host", "model"))
+    assert again.scales.of("汉字") == pytest.approx(1.6)
+    assert again.scales.of("English") == 1.0
 
 
 def test_an_excess_gives_the_limit() -> None:
     limits = LimitsInForce(Limit())
-    assert limits.refused_input(fault(excess=1000, unit="tokens"), 9000)
+    assert limits.refused_input(fault(excess=1000, unit="tokens"), text(9000))
     assert limits.limit.input_tokens == 8000
 
 
@@ -128,7 +157,7 @@ def test_an_excess_gives_the_limit() -> None:
 )
 def test_a_refused_request_is_smaller_next_time(said, name, learned) -> None:
     limits = LimitsInForce(Limit())
-    limits.refused_request(said, 100, 4000, 20_000)
+    limits.refused_request(said, [Sized("x" * 200, 40)] * 100)
     assert getattr(limits.limit, name) == learned
 
 
@@ -147,7 +176,7 @@ class Store:
 
 def test_what_is_learned_outlives_the_process() -> None:
     store = Store()
-    LimitsInForce(Limit(input_tokens=8192), store).refused_input(fault(limit=512, unit="tokens"), 5000)
+    LimitsInForce(Limit(input_tokens=8192), store).refused_input(fault(limit=512, unit="tokens"), text(5000))
     assert LimitsInForce(Limit(input_tokens=8192), store).limit.input_tokens == 512
     assert store.faults[0].limit == 512
 

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from servers import Server, covered
 
 from unabridged import Chunking, Embedder, Limit
+from unabridged.errors import ProviderError
+from unabridged.types import Fault
 
 ALPHABETS = [
     st.text(max_size=400),
@@ -78,6 +80,23 @@ def test_promise_5_every_retry_shrinks_the_work(texts, limit, numbers, indexed) 
     assert len(result) == len(texts)
     seen = [tuple(sorted(r.texts)) for r in server.refused]
     assert len(set(seen)) == len(seen), "no refused request is sent again as it was"
+
+
+@RELAXED
+@given(
+    st.lists(st.text("ab .\n字", min_size=1, max_size=200).filter(str.strip), min_size=1, max_size=6),
+    st.sampled_from([1, 32, 100, 5000, None]),
+    st.sampled_from(["chunk", "truncate"]),
+)
+def test_promise_5_a_server_that_refuses_everything_is_asked_nothing_twice(texts, stated, policy) -> None:
+    def never(server, request):
+        return ProviderError("too long", Fault("input_overflow", "input", limit=stated, unit="tokens"))
+
+    server = Server(rules=[never])
+    made = Embedder(server, cache=False, limit=Limit(input_tokens=8192), on_error="report", on_overflow=policy)
+    assert {one.status for one in made.embed_detailed(texts)} == {"failed"}
+    seen = [tuple(sorted(r.texts)) for r in server.refused]
+    assert len(set(seen)) == len(seen)
 
 
 @RELAXED

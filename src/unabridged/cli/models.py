@@ -105,15 +105,19 @@ def _plan(limit: Limit) -> str:
 
 
 def _show_learned(name: str | None, *, as_json: bool) -> None:
+    from unabridged.providers.calibration import Calibration
     from unabridged.providers.limits import LearnedLimits
 
-    rows = LearnedLimits().entries(model=name)
+    rows, counts = LearnedLimits().entries(model=name), Calibration().entries(name)
     if as_json:
-        put(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
+        scales = [{"host": host, "model": model, "script": script, **asdict(r)} for host, model, script, r in counts]
+        put(json.dumps([*map(asdict, rows), *scales], indent=2) + "\n")
         return
     for row in rows:
         put(f"{row.host}  {row.model}  {row.unit.replace('_', ' ')}: {row.value:,}  ({_origin(row)})\n")
-    if not rows:
+    for host, model, script, ratio in counts:
+        put(f"{host}  {model}  tokens of {script} text: {ratio.high:.2f} for one counted here\n")
+    if not rows and not counts:
         put("nothing has been learned yet\n")
 
 
@@ -124,6 +128,8 @@ def _origin(row: Learned) -> str:
 
 
 def _forget(name: str | None) -> None:
+    from unabridged.providers.calibration import Calibration
     from unabridged.providers.limits import LearnedLimits
 
-    put(f"forgot {plural(LearnedLimits().forget(model=name), 'limit')}\n")
+    counts = Calibration().forget(model=name)
+    put(f"forgot {plural(LearnedLimits().forget(model=name), 'limit')} and {plural(counts, 'count')}\n")

@@ -27,7 +27,6 @@ _SHOWN = 5  # warnings and failures in full; the rest is counted, and stands in 
 # Bytes of English a second that the embedded model takes on two cores (1 MB in 34 s, measured); a guess for
 # the first moments, in which a book is counted.
 _LOCAL_SPEED = 30_000.0
-_INPUTS = 64  # texts of a request to a host that names no cap, as embedding.batching has it
 # Refusals that the next text would meet as well: there is no use in going on.
 _HOPELESS = frozenset({"auth", "quota", "model_not_found", "invalid_dimensions"})
 # Refusals that are about one text, and say nothing of the next.
@@ -161,8 +160,10 @@ def _as_error(outcome: Outcome) -> Exception:
 
 def _wave(embedder: Embedder) -> int | None:
     """The most tokens that are under way at once, if the provider's limits tell."""
+    from unabridged.embedding.batching import DEFAULT_INPUTS
+
     limit, plan = embedder.limit, embedder.cutting
     caps = [] if limit.request_tokens is None else [limit.request_tokens]
     if plan is not None and plan.unit == "tokens":
-        caps.append((limit.request_inputs or _INPUTS) * plan.max_size)
+        caps.append((limit.request_inputs or DEFAULT_INPUTS) * plan.max_size)
     return min(caps) * embedder.concurrency if caps else None

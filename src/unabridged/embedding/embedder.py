@@ -31,6 +31,7 @@ from unabridged.embedding.results import EmbedResult, Progress, TextResult
 from unabridged.embedding.run import Run
 from unabridged.embedding.settings import Settings
 from unabridged.errors import EmptyText, UnknownScript, UnknownTokens
+from unabridged.providers.calibration import Calibration
 from unabridged.providers.limits import LearnedLimits
 from unabridged.types import Limit, Usage
 
@@ -112,12 +113,14 @@ class Embedder:
         given = chunking if isinstance(chunking, Chunking) else Chunking()
         kept = cache_of(cache)
         path = knowledge_path(kept)
-        learned = None if kept is None else LearnedLimits(path).for_model(self.provider.host, self.model)
+        host, model = self.provider.host, self.model
+        learned = None if kept is None else LearnedLimits(path).for_model(host, model)
+        counts = None if kept is None else Calibration(path).for_model(host, model)
         self._settings = Settings(
             chunking=given,
             cuts=chunking is not False and on_overflow != "error",
             truncates=on_overflow == "truncate",
-            limits=LimitsInForce(declared_limit(self.provider, limit), learned),
+            limits=LimitsInForce(declared_limit(self.provider, limit), learned, counts),
             tokenizer=tokenizer if tokenizer is not None else self.provider.tokenizer,
             cache=kept,
             pooling="mean" if given.compat and pooling == "weighted" else check_pooling(pooling),

@@ -182,6 +182,7 @@ class Engine:
         try:
             while not flow.done:
                 while not any(t.done() for t in flying) and (call := flow.launch()) is not None:
+                    call.begun = False
                     flying[asyncio.ensure_future(self._asend(call, flow.request(call)))] = call
                 if flying:
                     await self._aland(flow, flying, after)
@@ -189,14 +190,19 @@ class Engine:
                     await asyncio.sleep(flow.pause)
         finally:
             flow.cancel()
-            for task in flying:
-                task.cancel()
-            if flying:
-                await asyncio.gather(*flying, return_exceptions=True)
+            await self._acancel(flying)
 
-    @staticmethod
+    async def _acancel(self, flying: dict[asyncio.Task[_Answer], Call]) -> None:
+        for task in flying:
+            task.cancel()
+        if flying:
+            await asyncio.gather(*flying, return_exceptions=True)
+        for call in flying.values():
+            if not call.begun:  # a task that never took its first step could not give its place back
+                self._leave(_lane(call), None)
+
     async def _aland(
-        flow: Flow, flying: dict[asyncio.Task[_Answer], Call], after: Callable[[], Awaitable[None]]
+        self, flow: Flow, flying: dict[asyncio.Task[_Answer], Call], after: Callable[[], Awaitable[None]]
     ) -> None:
         landed, _ = await asyncio.wait(flying, timeout=flow.pause or _IDLE, return_when=asyncio.FIRST_COMPLETED)
         for task in landed:
@@ -204,13 +210,13 @@ class Engine:
         if landed:
             await after()
         elif flow.work.error is not None:
-            for task, call in flying.items():
+            for call in flying.values():
                 flow.work.abandon(call, flow.work.error)
-                task.cancel()
+            await self._acancel(flying)
             flying.clear()
 
     async def _asend(self, call: Call, request: Request) -> _Answer:
-        lane = _lane(call)
+        lane, call.begun = _lane(call), True
         try:
             return self._leave(lane, await lane.provider.asend(request))
         except ProviderError as error:

@@ -1,4 +1,4 @@
-"""What a provider takes, as known now: declared, then tightened by what it refuses.
+"""What a provider takes, as known now: declared, then tightened by what it refuses, and how it counts.
 
 Thread-safe; one object serves all calls of an embedder. A guess (a refusal without numbers) is
 kept apart until a smaller cut has been accepted, so that one odd text cannot shrink all others.
@@ -10,10 +10,16 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
+from unabridged.embedding.scales import Scales
 from unabridged.providers.limits import SMALLEST_TOKENS
+from unabridged.text.measure import utf8_length
 from unabridged.types import Limit
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from unabridged.embedding.batching import Sized
+    from unabridged.embedding.scales import CountStore
     from unabridged.types import Fault
 
 __all__ = ["LearnedStore", "LimitsInForce", "next_guess"]
@@ -21,7 +27,7 @@ __all__ = ["LearnedStore", "LimitsInForce", "next_guess"]
 # Limits that models really have, a factor of four apart: a refusal without numbers goes one rung down,
 # which ends within twice the requests of an exact plan (case 3).
 _RUNGS = (32_768, 8192, 2048, 512, 128, 32)
-_SCALE_RANGE = (0.5, 8.0)
+_MUCH = 0.5  # a stated limit below half of what has gone through is not the limit
 
 
 class LearnedStore(Protocol):
@@ -48,11 +54,11 @@ def next_guess(tokens: float) -> int | None:
 class LimitsInForce:
     """The limit that holds now, and how many of the provider's tokens one of ours stands for."""
 
-    def __init__(self, declared: Limit, store: LearnedStore | None = None) -> None:
+    def __init__(self, declared: Limit, store: LearnedStore | None = None, counts: CountStore | None = None) -> None:
         self.declared = declared
+        self.scales = Scales(counts)
         self._store = store
         self._limit = declared.tighten(store.load()) if store is not None else declared
-        self._scale = 1.0
         self._accepted = 0.0
         self._lock = threading.Lock()
 
@@ -62,48 +68,50 @@ class LimitsInForce:
         return self._limit
 
     @property
-    def scale(self) -> float:
-        """Provider tokens per token counted here; 1 until a refusal or a bill says otherwise."""
-        return self._scale
+    def state(self) -> tuple[Limit, int]:
+        """What changes when anything has been learned."""
+        return self._limit, self.scales.version
 
-    def accepted(self, largest: int, counted: int, billed: int | None) -> None:
-        """A request went through: its largest text, all of its tokens as counted here, and as billed."""
+    def accepted(self, pieces: Sequence[Sized], billed: int | None) -> None:
+        """A request went through: its texts, and all of its tokens as billed."""
+        largest = max(pieces, key=lambda piece: piece.tokens)
         with self._lock:
-            self._accepted = max(self._accepted, largest * self._scale)
-            # Small requests say more about special tokens than about the text.
-            if billed is not None and counted >= 256 and billed > counted * self._scale:
-                self._scale = _within(billed / counted)
+            self._accepted = max(self._accepted, largest.tokens * self.scales.of(largest.text))
+            if billed is not None:
+                self.scales.billed(pieces, billed)
 
-    def refused_input(self, fault: Fault, counted: int | None) -> bool:
-        """Learn from a text over the limit that was ``counted`` here; whether the limit is now known."""
+    def refused_input(self, fault: Fault, piece: Sized | None) -> bool:
+        """Learn from a text that was over the limit, if it is known which; whether the limit is now known."""
         limit, unit = fault.limit, fault.unit or "tokens"
         with self._lock:
-            if counted and fault.actual and unit == "tokens":
-                self._scale = max(self._scale, _within(fault.actual / counted))
-            if limit is None and fault.excess and counted and unit == "tokens":
-                limit = int(counted * self._scale) - fault.excess
+            if piece is not None and fault.actual and unit == "tokens":
+                self.scales.stated([piece], fault.actual)
+            if limit is None and fault.excess and piece is not None and unit == "tokens":
+                limit = int(piece.tokens * self.scales.of(piece.text)) - fault.excess
             if limit is None or limit < SMALLEST_TOKENS:
                 return False
             if unit == "tokens":
-                if limit < self._accepted / self._scale * _SCALE_RANGE[0]:
+                scale = 1.0 if piece is None else self.scales.of(piece.text)
+                if limit < self._accepted / scale * _MUCH:
                     return False  # much more has gone through: this number is not the limit
                 return self._tighten(Limit(input_tokens=limit), fault)
             if unit in ("chars", "bytes"):
                 return self._tighten(Limit(**{f"input_{unit}": limit}), fault)
         return False
 
-    def refused_request(self, fault: Fault, inputs: int, tokens: int, size: int) -> None:
-        """Learn from a request over the limit (its inputs, tokens, bytes): strictly less next time."""
+    def refused_request(self, fault: Fault, pieces: Sequence[Sized]) -> None:
+        """Learn from a request over the limit: strictly less next time."""
         with self._lock:
             if fault.kind == "batch_count" or fault.unit == "inputs":
-                cap = _below(fault.limit, inputs)
-                self._tighten(Limit(request_inputs=cap), fault)
+                self._tighten(Limit(request_inputs=_below(fault.limit, len(pieces))), fault)
             elif fault.unit in ("bytes", "chars"):
+                size = sum(utf8_length(piece.text) for piece in pieces)
                 self._tighten(Limit(request_bytes=_below(fault.limit, size)), fault)
             else:
-                if fault.actual and tokens:
-                    self._scale = max(self._scale, _within(fault.actual / tokens))
-                self._tighten(Limit(request_tokens=_below(fault.limit, int(tokens * self._scale))), fault)
+                if fault.actual:
+                    self.scales.stated(pieces, fault.actual)
+                expected = int(self.scales.expected(pieces))
+                self._tighten(Limit(request_tokens=_below(fault.limit, expected)), fault)
 
     def confirm_guess(self, guess: int, fault: Fault) -> None:
         """A cut to a guessed limit went through after a larger one was refused: remember it."""
@@ -111,10 +119,10 @@ class LimitsInForce:
             if guess > self._accepted:
                 self._tighten(Limit(input_tokens=guess), fault)
 
-    def count_more(self, ratio: float) -> None:
+    def count_more(self, piece: Sized, ratio: float) -> None:
         """Our count of a refused text is too low: one of ours stands for at least ``ratio``."""
         with self._lock:
-            self._scale = max(self._scale, _within(ratio))
+            self.scales.at_least(piece, ratio)
 
     def _tighten(self, other: Limit, fault: Fault) -> bool:
         tighter = self._limit.tighten(other)
@@ -128,8 +136,3 @@ class LimitsInForce:
 def _below(stated: int | None, actual: int) -> int:
     """The stated cap if it is one for a request of this size, else half of the request."""
     return stated if stated is not None and 0 < stated < actual else max(1, actual // 2)
-
-
-def _within(ratio: float) -> float:
-    low, high = _SCALE_RANGE
-    return min(max(ratio, low), high)

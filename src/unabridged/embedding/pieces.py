@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from unabridged.errors import BudgetExhausted
 from unabridged.text.measure import utf8_length
 from unabridged.types import Span
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from unabridged.embedding.cache import Entry
     from unabridged.embedding.lanes import Lane
     from unabridged.errors import ProviderError
     from unabridged.types import Limit, Vector
 
-__all__ = ["Call", "Document", "Group", "Piece", "exhausted", "probe"]
+__all__ = ["Call", "Document", "Group", "Piece", "Recut", "exhausted", "fresh_cut", "probe"]
 
 _PROBE = "probe"
 
@@ -76,6 +78,14 @@ class Piece:
         )
 
 
+class Recut(Protocol):
+    """Cuts a piece that is over; fewer than two pieces mean that no cut can help."""
+
+    def __call__(self, piece: Piece, limit: Limit) -> list[Piece]:
+        """The smaller pieces, in order."""
+        ...
+
+
 @dataclass(slots=True, eq=False)
 class Call:
     """One request to make.
@@ -91,6 +101,7 @@ class Call:
     lane: Lane | None = None
     ticket: int | None = None
     tried: frozenset[int] = frozenset()
+    begun: bool = False
 
     @property
     def aside(self) -> list[Piece]:
@@ -115,6 +126,19 @@ class Group:
 def probe() -> Piece:
     """A text that no model refuses: if this one is refused as well, it is not the texts."""
     return Piece(Document(_PROBE, [0]), Span(0, len(_PROBE)), _PROBE, 1, b"", follows=True)
+
+
+def fresh_cut(piece: Piece, limit: Limit, recut: Recut, refused: Container[bytes]) -> list[Piece]:
+    """Smaller pieces of one, none of which was refused before; none if it cannot be cut so."""
+    made: list[Piece] = []
+    for child in recut(piece, limit):
+        parts = [child]
+        if child.key in refused:
+            parts = fresh_cut(child, limit, recut, refused) if child.tokens < piece.tokens else []
+        if not parts:
+            return []
+        made += parts
+    return made
 
 
 def exhausted(document: Document, budget: int, limit: int | None) -> BudgetExhausted:

@@ -281,7 +281,7 @@ class Run:
         settings = self.settings
         whole = piece.whole or not piece.document.cut
         chunking = settings.chunking if whole else Chunking(overlap_tokens=0, min_tokens=0)
-        text, scale = piece.text, settings.limits.scale
+        text, scale = piece.text, settings.limits.scales.of(piece.text)
         try:
             plan = in_force(fitting(chunking, limit.input_tokens), limit)
             if plan is None:

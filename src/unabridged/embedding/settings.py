@@ -111,7 +111,7 @@ class Settings:
         plan = self.cutting
         if plan is None:
             return False
-        billed = (tokens + self.special_tokens) * self.limits.scale
+        billed = (tokens + self.special_tokens) * self.limits.scales.of(text)
         return (
             (plan.trigger_tokens is not None and billed > plan.trigger_tokens)
             or (plan.trigger_chars is not None and len(text) > plan.trigger_chars)
@@ -131,17 +131,19 @@ class Settings:
         together = limit.request_tokens
         if together is None or sum(map(len, texts)) * 4 <= together:
             return True
-        return sum(self.counts(texts)) * self.limits.scale <= together
+        counted = zip(texts, self.counts(texts), strict=True)
+        return sum(tokens * self.limits.scales.of(text) for text, tokens in counted) <= together
 
     def segment(self, text: str) -> list[Span]:
         """The spans of a text that is over the limit."""
         plan, limit = self.cutting, self.limits.limit
         assert plan is not None  # noqa: S101
+        scale = self.limits.scales.of(text)
         if plan.method is None:
-            return cut_text(text, plan, limit, self.measure, scale=self.limits.scale)
+            return cut_text(text, plan, limit, self.measure, scale=scale)
         from unabridged.text.segmenters import split
 
-        size = max(1, int(plan.max_size / self.limits.scale))
+        size = max(1, int(plan.max_size / scale))
         chunks = split(
             text,
             method=plan.method,

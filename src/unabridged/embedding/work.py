@@ -11,13 +11,12 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import deque
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from unabridged.embedding.batching import next_batch
 from unabridged.embedding.limits import next_guess
-from unabridged.embedding.pieces import Call, Document, Group, Piece, exhausted, probe
+from unabridged.embedding.pieces import Call, Document, Group, Piece, Recut, exhausted, fresh_cut, probe
 from unabridged.providers.retry import may_retry, pause
-from unabridged.text.measure import utf8_length
 from unabridged.types import Limit, Span
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from unabridged.errors import ProviderError
     from unabridged.types import Fault, Reply, Vector
 
-__all__ = ["Recut", "Work"]
+__all__ = ["Work"]
 
 _TRANSIENT_TRIES = 5
 _BAD_REPLIES = 2  # an answer that cannot be trusted says nothing about a text; it is asked for once more
@@ -37,14 +36,6 @@ _ENDS_ALL = ("model_not_found", "invalid_dimensions", "output_budget", "wrong_sh
 _SUSPICIOUS = 2  # texts refused one by one, and nothing accepted: is it the request? A probe tells
 # In tokens: work is spread over the requests that may fly together, in shares of at least so much.
 _WORTH_A_REQUEST = 8192
-
-
-class Recut(Protocol):
-    """Cuts a piece that is over; fewer than two pieces mean that no cut can help."""
-
-    def __call__(self, piece: Piece, limit: Limit) -> list[Piece]:
-        """The smaller pieces, in order."""
-        ...
 
 
 class Work:
@@ -75,10 +66,11 @@ class Work:
         self._order = itertools.count()
         self._guess: int | None = None
         self._guess_fault: Fault | None = None
-        self._checked: tuple[Limit, float] = (limits.limit, limits.scale)
+        self._checked = (limits.limit, limits.scales.version)
         self._in_flight = 0
         self._accepted = 0
         self._refused_alone = 0
+        self._over_alone: set[bytes] = set()  # keys of texts that were named as over: never sent again
         self._probing = False
         self.settled: list[Piece] = []
         self.requests = 0
@@ -124,7 +116,7 @@ class Work:
                 self._probing = call.probe is not None
                 return call
         self._check_waiting()
-        batch = next_batch(self._waiting, self.limit, scale=self._limits.scale, share=self._share)
+        batch = next_batch(self._waiting, self.limit, scale=self._limits.scales.of, share=self._share)
         return Call(batch) if batch else None
 
     def _again(self, call: Call) -> Call | None:
@@ -138,7 +130,7 @@ class Work:
         return call if call.pieces else None
 
     def _check_waiting(self) -> None:
-        state = (self.limit, self._limits.scale)
+        state = (self.limit, self._limits.scales.version)
         changed, self._checked = state != self._checked, state
         if not (changed or self._ended):
             return
@@ -151,7 +143,7 @@ class Work:
         self._waiting = kept
 
     def _over(self, piece: Piece) -> bool:
-        return piece.over(self.limit, self._limits.scale)
+        return piece.over(self.limit, self._limits.scales.of(piece.text))
 
     # -- what came back ----------------------------------------------------------------------------
 
@@ -165,7 +157,7 @@ class Work:
         for at, piece in enumerate(call.pieces):
             self._settle(piece, reply.vectors[at], None if reply.unknown is None else reply.unknown[at])
         self._accepted += 1
-        self._limits.accepted(max(p.tokens for p in call.pieces), counted, reply.tokens)
+        self._limits.accepted(call.pieces, reply.tokens)
         if self._guess is not None and self._guess_fault is not None and any(p.recut for p in call.pieces):
             self._limits.confirm_guess(self._guess, self._guess_fault)
         if call.group is not None:
@@ -247,8 +239,7 @@ class Work:
     # -- too large ---------------------------------------------------------------------------------
 
     def _split(self, call: Call, fault: Fault) -> None:
-        size = sum(utf8_length(p.text) for p in call.pieces)
-        self._limits.refused_request(fault, len(call.pieces), sum(p.tokens for p in call.pieces), size)
+        self._limits.refused_request(fault, call.pieces)
         self._waiting.extendleft(reversed(call.everything))
 
     def _find_over(self, call: Call, error: ProviderError) -> None:
@@ -271,15 +262,15 @@ class Work:
 
     def _offender(self, piece: Piece, error: ProviderError) -> list[Piece]:
         self._refused(piece)
-        if self._recut is None:
-            return self._end(piece, error)
-        fault, before = error.fault, piece.tokens * self._limits.scale
-        if not self._limits.refused_input(fault, piece.tokens) and not self._lower_guess(before, fault):
+        self._over_alone.add(piece.key)
+        fault, before = error.fault, piece.tokens * self._limits.scales.of(piece.text)
+        learned = self._recut is not None and self._limits.refused_input(fault, piece)
+        if self._recut is None or not (learned or self._lower_guess(before, fault)):
             return self._end(piece, error)
         limit = self.limit.input_tokens
         if not self._over(piece) and limit is not None and piece.tokens:
             # Within the limit by our count and refused all the same: we count too few.
-            self._limits.count_more(limit * 1.05 / piece.tokens)
+            self._limits.count_more(piece, limit * 1.05 / piece.tokens)
         return self._smaller(piece, error)
 
     def _lower_guess(self, refused: float, fault: Fault) -> bool:
@@ -298,8 +289,8 @@ class Work:
         fresh = self._afresh(document) if document.cut else []
         if fresh:
             return [p for p in fresh if p.vector is None and not p.follows]
-        children = self._recut(piece, self.limit)
-        if len(children) < 2 and not document.truncated:
+        children = self._cut(piece)
+        if len(children) < (1 if document.truncated else 2):
             if error is None:
                 return [piece]  # it cannot be cut: the provider says what is wrong with it
             return self._end(piece, error)
@@ -320,13 +311,16 @@ class Work:
         for piece in before:
             piece.dropped = True
         whole = Piece(document, Span(0, len(document.text)), document.text, document.tokens, document.key, whole=True)
-        children = self._recut(whole, self.limit) if self._recut is not None else []
+        children = self._cut(whole)
         if len(children) > 1:
             document.pieces = children
             return children
         for piece in before:
             piece.dropped = False
         return []
+
+    def _cut(self, piece: Piece) -> list[Piece]:
+        return [] if self._recut is None else fresh_cut(piece, self.limit, self._recut, self._over_alone)
 
     def _refused(self, piece: Piece) -> None:
         document = piece.document

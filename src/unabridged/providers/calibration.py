@@ -11,22 +11,24 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from unabridged.providers.knowledge import Knowledge
+from unabridged.providers.knowledge import Knowledge, matching
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["Calibration", "Ratio", "dominant_script", "ratio_of"]
+__all__ = ["Calibration", "ModelCounts", "Ratio", "dominant_script", "ratio_of", "script_of"]
 
 _KEPT = 64  # samples a key: enough for a steady percentile, few enough to follow a new model version
 _SMALLEST = 64  # counted tokens: below, special tokens and prefixes say more than the text
 _LOWEST, _HIGHEST = 0.1, 10.0  # beyond: a count of something else (a whole batch, characters)
 # Special tokens around a text ([CLS], [SEP]; at most four in the models of the table).
 SPECIAL_TOKENS = 4
+_SPREAD = 256  # characters looked at to tell a script
 _TABLE = """
 CREATE TABLE IF NOT EXISTS samples (
   host TEXT NOT NULL, model TEXT NOT NULL, script TEXT NOT NULL, counted INTEGER NOT NULL,
@@ -128,16 +130,55 @@ class Calibration:
 
     def ratio(self, host: str, model: str, script: str) -> Ratio:
         """What is known of a script; else the highest of the model's other scripts; else 1."""
+        known = self.scripts(host, model)
+        return known.get(script) or max(known.values(), key=lambda ratio: ratio.high, default=Ratio())
+
+    def scripts(self, host: str, model: str) -> dict[str, Ratio]:
+        """What is known of a model, a script at a time."""
         rows = self._knowledge.read(_OF_MODEL, (host, model))
-        own = [row[1:] for row in rows if row[0] == script]
-        if own:
-            return ratio_of(own)
-        others = [ratio_of([row[1:] for row in rows if row[0] == name]) for name in {row[0] for row in rows}]
-        return max(others, key=lambda ratio: ratio.high, default=Ratio())
+        return {name: ratio_of([row[1:] for row in rows if row[0] == name]) for name in {row[0] for row in rows}}
+
+    def entries(self, model: str | None = None) -> list[tuple[str, str, str, Ratio]]:
+        """Every host, model and script of which something is known, and its ratio."""
+        where, values = matching(None, model)
+        pairs = self._knowledge.read(f"SELECT DISTINCT host, model FROM samples{where} ORDER BY 1, 2", values)  # noqa: S608 - the clause has placeholders only
+        return [(*pair, name, ratio) for pair in pairs for name, ratio in sorted(self.scripts(*pair).items())]
+
+    def for_model(self, host: str, model: str) -> ModelCounts:
+        """The view of one model at one host that an embedder learns through."""
+        return ModelCounts(self, host, model)
 
     def forget(self, host: str | None = None, model: str | None = None) -> int:
         """Drop the samples of a host, a model, both, or all; how many went."""
         return self._knowledge.drop(("samples",), host, model)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCounts:
+    """Samples of one model at one host: what an embedder loads once and adds to."""
+
+    calibration: Calibration
+    host: str
+    model: str
+
+    def load(self) -> dict[str, Ratio]:
+        """What is known so far, by script."""
+        return self.calibration.scripts(self.host, self.model)
+
+    def learn(self, script: str, counted: int, actual: int, inputs: int) -> None:
+        """Keep a sample."""
+        self.calibration.learn(self.host, self.model, script, counted=counted, actual=actual, inputs=inputs)
+
+
+def script_of(text: str) -> str:
+    """As :func:`dominant_script`, from a few hundred characters spread over the whole text: cheap enough for all.
+
+    >>> script_of("plain"), script_of("漢字かな交じり文" * 1000)
+    ('latin', 'kana')
+    """
+    if text.isascii():
+        return "latin"
+    return dominant_script(text[:: max(1, len(text) // _SPREAD)], sample=2 * _SPREAD)
 
 
 def dominant_script(text: str, *, sample: int = 4_000) -> str:
@@ -160,6 +201,7 @@ def dominant_script(text: str, *, sample: int = 4_000) -> str:
     return max(counts, key=lambda script: counts[script])
 
 
+@lru_cache(maxsize=8192)
 def _script(code: int) -> str:
     low, high = 0, len(_BLOCKS)
     while high - low > 1:
