@@ -22,12 +22,12 @@ from unabridged.memory.vectors import (
 from unabridged.memory.where import among, not_null
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from unabridged.memory.commits import Draft, View
     from unabridged.memory.memory import Memory
 
-__all__ = ["fill", "reembed"]
+__all__ = ["fill", "lay", "reembed"]
 
 
 def fill(memory: Memory, *, limit: int | None = None) -> int:
@@ -59,14 +59,16 @@ def _store(memory: Memory, table: str, part: list[tuple[str, str]], embedder: Em
     vectors = {id_: vector for (id_, _), vector in zip(part, found, strict=True)}
     fingerprint = embedder.fingerprint("document")
 
-    def work(draft: Draft) -> None:
-        width = draft.settings.get("width")
-        checked = {id_: checked_vector(vector, width, table) for id_, vector in vectors.items()}
-        claim(draft, len(next(iter(checked.values()))), fingerprint)
-        ids = draft.view.rows(table, among("id", checked), ["id"])["id"].to_pylist()
-        draft.merge(table, _rows(ids, [checked[id_] for id_ in ids], fingerprint, draft))
+    memory.store.commit(lambda draft: lay(draft, table, vectors, fingerprint))
 
-    memory.store.commit(work)
+
+def lay(draft: Draft, table: str, vectors: Mapping[str, Any], fingerprint: str) -> None:
+    """Draft vectors, by id, for rows that are stored; ids that are gone are passed over."""
+    width = draft.settings.get("width")
+    checked = {id_: checked_vector(vector, width, table) for id_, vector in vectors.items()}
+    claim(draft, len(next(iter(checked.values()))), fingerprint)
+    ids = draft.view.rows(table, among("id", checked), ["id"])["id"].to_pylist()
+    draft.merge(table, _rows(ids, [checked[id_] for id_ in ids], fingerprint, draft))
 
 
 def _rows(ids: list[str], vectors: list[Any], fingerprint: str, draft: Draft) -> pa.Table:

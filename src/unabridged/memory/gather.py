@@ -141,6 +141,7 @@ class Gathered:
     sessions: dict[str, Session] = field(default_factory=dict)
     images: dict[str, Image] = field(default_factory=dict)
     vectors: dict[str, Any] = field(default_factory=dict)
+    late: dict[str, Any] = field(default_factory=dict)
     mentions: dict[tuple[str, str], Statement] = field(default_factory=dict)
     statements: dict[tuple[str, str], Statement] = field(default_factory=dict)
     shown: dict[tuple[str, str], None] = field(default_factory=dict)
@@ -165,9 +166,10 @@ class Gathered:
     def document(self, text: str, *, kind: str | None = None, vector: Any = None, **given: Any) -> Artifact:
         """A text as it was received."""
         checked_text(text, self.max_text_bytes)
+        key = given.pop("id", None) or new_id()
         values = self._checked(given)
         record = Artifact(
-            id=new_id(),
+            id=key,
             role="document",
             kind=checked_kind(kind),
             text=text,
@@ -218,8 +220,9 @@ class Gathered:
         return self._artifact(self._child(parent, RESERVED[kind], kind, text, given), vector)
 
     def _child(self, parent: Artifact, role: Any, kind: str, text: str, given: Mapping[str, Any]) -> Artifact:
+        more = {name: getattr(parent, name) for name in INHERITED} | dict(given)
         return Artifact(
-            id=new_id(),
+            id=more.pop("id", None) or new_id(),
             role=role,
             kind=kind,
             text=text,
@@ -228,7 +231,7 @@ class Gathered:
             created_at=parent.created_at if role in {"chunk", "summary"} else self.created_at,
             parent_id=parent.id,
             document_id=parent.document_id or parent.id,
-            **self._checked({name: getattr(parent, name) for name in INHERITED} | dict(given)),
+            **self._checked(more),
         )
 
     # -- the graph --------------------------------------------------------------------------------

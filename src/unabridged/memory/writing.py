@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from unabridged.errors import StoreError
 from unabridged.memory.deletion import remove
+from unabridged.memory.filling import lay
 from unabridged.memory.gather import Contradiction, Gathered, Quote, identity
 from unabridged.memory.records import Artifact, Edge, Entity, Session
 from unabridged.memory.settle import Settled, settle
@@ -13,10 +14,10 @@ from unabridged.memory.values import checked_name, moment
 from unabridged.memory.vectors import GIVEN, EmbedderLike, admit, embed_gathered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
-    from unabridged.memory.commits import Draft, Store
+    from unabridged.memory.commits import Draft, Store, View
     from unabridged.types import Chunk
 
 __all__ = ["Transaction"]
@@ -87,6 +88,10 @@ class Transaction:
     def delete(self, artifacts: Iterable[Artifact | str]) -> None:
         """Remove artifacts in the same commit; what the new ones support as well stays as it is."""
         self.gathered.delete(artifacts)
+
+    def give_vector(self, artifact: Artifact | str, vector: Any) -> None:
+        """A vector for an artifact that is stored without one, such as a document's made of its chunks'."""
+        self.gathered.late[identity(artifact)] = vector
 
     # -- the graph ----------------------------------------------------------------------------------
 
@@ -171,16 +176,24 @@ class Transaction:
 
     # -- the commit ---------------------------------------------------------------------------------
 
-    def commit(self) -> Settled:
-        """Embed what has no vector, then store everything at once."""
+    def commit(self, *, guard: Callable[[View], None] | None = None) -> Settled:
+        """Embed what has no vector, then store everything at once.
+
+        ``guard`` looks at the state that the commit would follow, under the writer's lock; what it raises
+        is raised here, and nothing is stored.
+        """
         if self.result is not None:
             raise StoreError("this transaction is committed; begin another one")
         if self._embedder is not None:
             self._store.ask(lambda view: embed_gathered(self.gathered, view, self._embedder))  # type: ignore[arg-type]
 
         def work(draft: Draft) -> Settled:
+            if guard is not None:
+                guard(draft.view)
             admit(draft, self.gathered, self._fingerprint)
             done = settle(draft, self.gathered)
+            if self.gathered.late:
+                lay(draft, "artifacts", self.gathered.late, self._fingerprint)
             if self.gathered.deletions:
                 fresh = [link for records, _ in draft.appended.get("links", ()) for link in records]
                 done.deleted = remove(
