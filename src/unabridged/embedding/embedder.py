@@ -106,8 +106,7 @@ class Embedder:
         self._engine = Engine(self._lanes)
         self._asked_dimensions = dimensions
         self._empty, self._on_error, self._on_unknown = empty, on_error, on_unknown
-        self._timeout = timeout
-        self._progress = progress
+        self._timeout, self._progress = timeout, progress
         self._width = dimensions
         self._known_prints: dict[Role, tuple[str, str]] = {}
         given = chunking if isinstance(chunking, Chunking) else Chunking()
@@ -285,8 +284,9 @@ class Embedder:
             self._known_prints[role] = raw, document_fingerprint(raw, fields)
         return self._known_prints[role]
 
-    def through(self, around: Callable[[Provider], Provider]) -> None:
-        """Send every request through what ``around`` makes of its provider: a meter, a gate."""
+    def through(self, around: Callable[[Provider], Provider], cache: VectorCache | None) -> None:
+        """Send every request through what ``around`` makes of its provider; keep entries in ``cache``."""
+        self._settings.cache = cache
         for lane in self._lanes.all:
             lane.provider = around(lane.provider)
 
