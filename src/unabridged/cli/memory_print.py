@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from unabridged.cli.console import put
+from unabridged.memory.plain import plain as as_data
 
 __all__ = ["as_data", "lines", "show", "shown"]
 
 _WIDTH = 72  # characters of a text on one line of a listing
-
-
-def as_data(value: Any) -> Any:
-    """A record as what JSON can hold; moments in ISO 8601."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: as_data(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, dt.datetime):
-        return value.isoformat()
-    if isinstance(value, Mapping):
-        return {key: as_data(inner) for key, inner in value.items()}
-    return [as_data(inner) for inner in value] if isinstance(value, list | tuple | set | frozenset) else value
 
 
 def show(value: Any) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from unabridged.errors import InputError, NotFound
 from unabridged.memory.artifacts import vectors_of
 from unabridged.memory.gather import identity, sliced
-from unabridged.memory.paging import Page, metadata_where, optional, page
+from unabridged.memory.paging import Page, metadata_where, optional, page, page_of_links
 from unabridged.memory.records import LINK_TYPES, Artifact, Edge, Entity, Link, LinkType, Session
 from unabridged.memory.settle import fetch
 from unabridged.memory.temporal import holds_where
@@ -202,11 +202,28 @@ class Links:
         to_id: str | None = None,
     ) -> list[Link]:
         """The links of a type, from something, to something."""
-        if type is not None and type not in LINK_TYPES:
-            raise InputError(f"type: not one of {', '.join(LINK_TYPES)}")
-        where = both(*optional(type=type, from_id=from_id, to_id=to_id))
+        where = _links_where(type, from_id, to_id)
         found: list[Link] = self._source.ask(lambda view: view.records("links", where))
         return sorted(found, key=lambda link: (link.created_at, link.from_id, link.to_id))
+
+    def page(
+        self,
+        *,
+        type: LinkType | None = None,  # noqa: A002
+        from_id: str | None = None,
+        to_id: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page[Link]:
+        """The same, a page at a time, oldest first."""
+        where = _links_where(type, from_id, to_id)
+        return self._source.ask(lambda view: page_of_links(view, where, limit=limit, cursor=cursor))
+
+
+def _links_where(type_: LinkType | None, from_id: str | None, to_id: str | None) -> str | None:
+    if type_ is not None and type_ not in LINK_TYPES:
+        raise InputError(f"type: not one of {', '.join(LINK_TYPES)}")
+    return both(*optional(type=type_, from_id=from_id, to_id=to_id))
 
 
 class Sessions:

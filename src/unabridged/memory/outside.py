@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from unabridged.errors import Conflict, NotFound, StoreError
 from unabridged.memory.commits import ATTEMPTS, Store
+from unabridged.memory.paging import Page, page
 from unabridged.memory.records import Inference, Model
 from unabridged.memory.schema import columns_of, from_table, to_table
 from unabridged.memory.values import digest, now
@@ -17,6 +18,8 @@ from unabridged.memory.where import among, batched, both, equals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
 
     from unabridged.memory.dataset import Handle
 
@@ -80,6 +83,26 @@ class Outside(Generic[R]):
         """Rows that pass a filter (see where.py), in the order of a column if asked."""
         by = [(order, True)] if order else []
         return from_table(self.table, self._open().read(where, columns_of(self.table), order=by, limit=limit))
+
+    def page(
+        self, where: str | None = None, *, limit: int = 50, cursor: str | None = None, newest_first: bool = False
+    ) -> Page[R]:
+        """A page of the rows that pass a filter (see where.py), in the order in which they came."""
+        shelf = _Shelf(self._open())
+        return page(shelf, self.table, where, limit=limit, cursor=cursor, newest_first=newest_first)
+
+
+class _Shelf:
+    """One table outside the commit, as pages are read from one."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+
+    def rows(self, table: str, where: str | None = None, columns: Sequence[str] | None = None, **how: Any) -> pa.Table:
+        return self._handle.read(where, columns, **how)
+
+    def records(self, table: str, where: str | None = None, **how: Any) -> list[Any]:
+        return from_table(table, self._handle.read(where, columns_of(table), **how))
 
 
 def _again(write: Any) -> Any:

@@ -7,7 +7,7 @@ import binascii
 import datetime as dt
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from unabridged.errors import InputError
 from unabridged.memory.values import metadata_tags, moment
@@ -16,9 +16,9 @@ from unabridged.memory.where import among, at_most, both, equals, has, literal
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from unabridged.memory.commits import View
+    import pyarrow as pa
 
-__all__ = ["Page", "metadata_where", "page", "span_where"]
+__all__ = ["Page", "Shelf", "metadata_where", "page", "page_of_links", "span_where"]
 
 R = TypeVar("R")
 
@@ -41,8 +41,20 @@ class Page(Generic[R]):
         return len(self.items)
 
 
+class Shelf(Protocol):
+    """Where pages are read from: a view of the tables that move together, or one outside the commit."""
+
+    def rows(self, table: str, where: str | None = None, columns: Sequence[str] | None = None, **how: Any) -> pa.Table:
+        """Rows as Arrow."""
+        ...
+
+    def records(self, table: str, where: str | None = None, **how: Any) -> list[Any]:
+        """Rows as records."""
+        ...
+
+
 def page(
-    view: View,
+    view: Shelf,
     table: str,
     where: str | None,
     *,
@@ -62,6 +74,53 @@ def page(
     found = {record.id: record for record in view.records(table, among("id", wanted))} if wanted else {}
     items = tuple(found[each] for each in wanted)
     return Page(items, _cursor(keys[-1], newest_first=newest_first) if more else None)
+
+
+_LINK_ORDER = ("created_at", "from_id", "to_id", "type")
+
+
+def page_of_links(view: Shelf, where: str | None, *, limit: int, cursor: str | None) -> Page[Any]:
+    """A page of links, oldest first. They have no id: a cursor is the last one's values, and how many share them."""
+    if not 1 <= limit <= PAGE_LIMIT:
+        raise InputError(f"limit: found {limit}, expected 1 to {PAGE_LIMIT}")
+    last, passed = ((), 0) if cursor is None else _link_place(cursor)
+    order = [(column, True) for column in (*_LINK_ORDER, "via_id")]
+    beyond = _at_least(_LINK_ORDER, last) if last else None
+    found = view.records("links", both(where, beyond), order=order, limit=limit + passed + 1)[passed:]
+    items = tuple(found[:limit])
+    if len(found) <= limit:
+        return Page(items)
+    key = _link_key(items[-1])
+    same = sum(_link_key(each) == key for each in items) + (passed if key == last else 0)
+    raw = json.dumps([key[0].isoformat(), *key[1:], same])
+    return Page(items, base64.urlsafe_b64encode(raw.encode()).decode())
+
+
+def _link_key(link: Any) -> tuple[Any, ...]:
+    return tuple(getattr(link, column) for column in _LINK_ORDER)
+
+
+def _link_place(cursor: str) -> tuple[tuple[Any, ...], int]:
+    try:
+        created, *ids, passed = json.loads(base64.urlsafe_b64decode(cursor.encode()))
+        key = (dt.datetime.fromisoformat(created), *map(str, ids))
+        if len(key) == len(_LINK_ORDER) and 0 < int(passed) <= PAGE_LIMIT:
+            return key, int(passed)
+    except (ValueError, TypeError, binascii.Error):
+        pass
+    raise InputError("cursor: not one that a listing gave")
+
+
+def _at_least(columns: Sequence[str], values: Sequence[Any]) -> str:
+    """Rows at or after some values, column by column.
+
+    >>> _at_least(("a", "b"), ("x", "y"))
+    "`a` > 'x' OR (`a` = 'x' AND (`b` >= 'y'))"
+    """
+    column, value = f"`{columns[0]}`", literal(values[0])
+    if len(columns) == 1:
+        return f"{column} >= {value}"
+    return f"{column} > {value} OR ({column} = {value} AND ({_at_least(columns[1:], values[1:])}))"
 
 
 def _cursor(key: Mapping[str, Any], *, newest_first: bool) -> str:

@@ -1,0 +1,111 @@
+"""What the memory's HTTP API sends, as models for its OpenAPI document: made from the records themselves.
+
+A record is defined once, in ``unabridged.memory``; :func:`shape` reads its fields, so that the document
+cannot say anything else than what is sent.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, Field, create_model
+
+from unabridged.memory import catalog, deletion, erasure, exchange, graph, records, series, stats, verify
+from unabridged.memory.artifacts import Counts
+
+__all__ = ["page_of", "several", "shape"]
+
+_NAMES: Mapping[str, Any] = {  # what the modules import for their types alone
+    "dt": dt,
+    "Mapping": Mapping,
+    "Sequence": Sequence,
+    "Counts": Counts,
+    "Coverage": stats.Coverage,
+    "Deletion": deletion.Deletion,
+    **{name: getattr(records, name) for name in records.__all__},
+}
+
+
+@cache
+def shape(record: Any, *, more: tuple[tuple[str, Any], ...] = (), name: str | None = None) -> type[BaseModel]:
+    """The model of a record's JSON; ``more`` are fields that a reply adds to it.
+
+    >>> sorted(shape(stats.Coverage).model_json_schema()["properties"])
+    ['expected', 'present']
+    """
+    hints = get_type_hints(record, localns=dict(_NAMES))
+    found: dict[str, Any] = dict(_field(f.name, hints[f.name]) for f in fields(record))
+    found |= dict(_field(field, type_) for field, type_ in more)
+    return create_model(name or record.__name__, __doc__=_line(record.__doc__), **found)
+
+
+def _field(name: str, hint: Any) -> tuple[str, tuple[Any, Any]]:
+    """A field of the model, under another name where pydantic has a method of that one."""
+    taken = hasattr(BaseModel, name)
+    return (f"{name}_", (_told(hint), Field(alias=name))) if taken else (name, (_told(hint), ...))
+
+
+@cache
+def page_of(model: type[BaseModel]) -> type[BaseModel]:
+    """A page of records and where the next one begins; ``cursor`` is null on the last page."""
+    return create_model(
+        f"{model.__name__}Page",
+        __doc__=f"A page of {model.__name__} records; ``cursor`` asks for the next one, null at the end.",
+        items=(several(model), ...),
+        cursor=(str | None, ...),
+    )
+
+
+def several(model: type[BaseModel]) -> Any:
+    """A list of records."""
+    return list[model]  # type: ignore[valid-type]
+
+
+def _line(doc: str | None) -> str:
+    return (doc or "").strip().split("\n")[0]
+
+
+def _told(hint: Any) -> Any:
+    """A type as JSON has it: records as their models, tuples and sequences as lists."""
+    if isinstance(hint, type) and is_dataclass(hint):
+        made: Any = shape
+        return made(hint)
+    origin, inside = get_origin(hint), get_args(hint)
+    if origin in {tuple, list, Sequence}:
+        return list[_told(inside[0])]  # type: ignore[misc]
+    if origin in {dict, Mapping}:
+        return dict[str, _told(inside[1])]  # type: ignore[misc]
+    if origin in {Union, UnionType}:
+        return Union[tuple(map(_told, inside))]  # noqa: UP007 (built from parts)
+    return hint
+
+
+class Removed(BaseModel):
+    """The ids that are gone."""
+
+    deleted: list[str]
+
+
+Artifact = shape(records.Artifact)
+Entity = shape(records.Entity)
+Edge = shape(records.Edge)
+Link = shape(records.Link)
+Session = shape(records.Session)
+Series = shape(records.Series)
+Image = shape(records.Image)
+Model = shape(records.Model)
+Inference = shape(records.Inference)
+Evidence = shape(graph.Evidence)
+Contribution = shape(graph.Contribution)
+Dataset = shape(catalog.DatasetInfo, name="Dataset")
+Statistics = shape(stats.Statistics)
+Deleted = shape(deletion.Deletion)
+Erased = shape(erasure.Erasure)
+Manifest = shape(exchange.Manifest)
+SeriesStatistics = shape(series.Stats, name="SeriesStatistics")
+Report = shape(verify.Report, more=(("ok", bool),))
