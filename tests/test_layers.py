@@ -16,7 +16,9 @@ FLOORS: list[set[str]] = [
     {"memory"},
     {"jobs"},
     {"config"},
-    {"adapters", "cli", "server", "mcp", "web"},
+    {"adapters", "mcp", "web"},
+    {"server"},
+    {"cli"},  # the shell opens the other doors
 ]
 # testing.py is a provider's server for users' tests: it stands beside the providers and may use them.
 SIDE = {"testing": 1}
@@ -28,7 +30,7 @@ ROOMS = {
     "diskcache": {"embedding.cache"},
     "lancedb": {"memory.dataset", "adapters.lancedb", "jobs.sink", "jobs.sinks"},
     "lance": {"memory.dataset", "jobs.sink", "jobs.sinks"},
-    "pydantic": {"config", "server", "memory.extraction", "adapters"},
+    "pydantic": {"config", "server", "mcp", "memory.extraction", "adapters"},
 }
 
 
