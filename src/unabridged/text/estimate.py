@@ -64,6 +64,11 @@ class Estimate:
         """``estimate``, with the cost of a CJK character where it is not 1."""
         return "estimate" if self.cjk == 1 else f"estimate(cjk={self.cjk:g})"
 
+    @property
+    def adds_up_by_line(self) -> bool:
+        """Whether the tokens of lines add up to those of a text: a newline costs nothing, and ends every run."""
+        return self.cjk == 1  # else each count is rounded up
+
     def count(self, text: str) -> int:
         """The estimated tokens of ``text``."""
         return self.measure(text).total

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import accumulate
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from unabridged.text.markdown_lists import list_extent, quote_extent
@@ -41,6 +42,7 @@ class Mark(NamedTuple):
     head: int = 0
 
 
+_PLAIN = frozenset("[*_`")  # a heading without these has no link and no emphasis
 _END = r"[ \t\r]*(?=\n|\Z)"
 _LINE = (
     r" {0,3}+(?:"
@@ -102,8 +104,8 @@ def scan(text: str) -> list[Mark]:
 
 
 def scan_marked(text: str) -> list[Mark]:
-    """The same without the paragraphs: what stands between the blocks given."""
-    return list(_Scanner(text).marks())
+    """The same without the paragraphs, and without a fence's lines: what stands between the blocks given."""
+    return list(_Scanner(text, lines=False).marks())
 
 
 def paragraphs(text: str, start: int, end: int) -> Iterator[Mark]:
@@ -142,6 +144,8 @@ def heading_text(text: str, mark: Mark) -> str:
     else:
         lines = [line for line in body.splitlines() if line.strip("=-~^*+#`_. \t")]
         body = " ".join(lines)
+    if _PLAIN.isdisjoint(body):
+        return " ".join(body.split())
     body = re.sub(r"!?\[([^\[\]]*)\]\([^()\s]*(?:\s+\"[^\"]*\")?\)", r"\1", body)
     body = re.sub(r"(?<!\w)(\*{1,3}|_{1,3}|`+)(?=\S)(.+?)(?<=\S)\1(?!\w)", r"\2", body)
     return " ".join(body.split())
@@ -150,8 +154,9 @@ def heading_text(text: str, mark: Mark) -> str:
 class _Scanner:
     """Goes from one line that may open a block to the next; ``floor`` is the end of the last block."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, lines: bool = True) -> None:
         self.text = text
+        self.lines = lines
         self.floor = 1 if text.startswith("\ufeff") else 0
 
     def marks(self) -> Iterator[Mark]:
@@ -213,8 +218,9 @@ class _Scanner:
         close = _closing(opening[0], len(opening)).search(text, first)
         inner_end = close.start() if close else len(text)
         end = close.end() if close else _trimmed(text, len(text))
-        cuts = tuple(m.start() + 1 for m in re.finditer("\n", text[first:inner_end]))
-        return Mark("code", line, max(end, first), cuts=tuple(first + c for c in cuts), head=min(first + 1, end))
+        lines = text[first:inner_end].split("\n")[:-1] if self.lines else ()
+        cuts = tuple(accumulate((len(each) + 1 for each in lines), initial=first))[1:]
+        return Mark("code", line, max(end, first), cuts=cuts, head=min(first + 1, end))
 
     def _equals(self, line: int, found: re.Match[str]) -> Mark | None:
         return self._underlined(line, found, 1) if self._in_paragraph(line) else None

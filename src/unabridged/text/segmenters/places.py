@@ -60,7 +60,7 @@ class Places:
         none = np.zeros(len(starts), np.int64)
         if len(starts):
             starts[0] = 0
-        return cls(starts, None, None, _Titles(text, heads, runs), none, runs)
+        return cls(starts, None, None, _Titles(text, heads, runs, {0: None}), none, runs)
 
     @classmethod
     def _from(
@@ -103,10 +103,13 @@ class _Titles(Sequence[str | None]):
     text: str
     heads: Sequence[Mark]
     runs: NDArray[np.int64]
+    known: dict[int, str | None]
 
     def __getitem__(self, at: Any) -> Any:
         number = int(self.runs[at])
-        return heading_text(self.text, self.heads[number - 1]) or None if number else None
+        if number not in self.known:
+            self.known[number] = heading_text(self.text, self.heads[number - 1]) or None
+        return self.known[number]
 
     def __len__(self) -> int:
         return len(self.runs)
