@@ -45,6 +45,7 @@ class Call:
 
     ``path`` is below the base URL, or below the host's root where it starts with ``//``. ``timeout`` is
     the seconds left; ``patience`` the seconds allowed instead of the host's own, for large files.
+    ``whole``: an ``error`` inside a success is part of what was asked for, such as how something ended.
     """
 
     path: str = ""
@@ -56,6 +57,7 @@ class Call:
     method: str = "POST"
     timeout: float | None = None
     patience: float | None = None
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ class HttpHost:
         allowed = self._allowed(call)
         with self._told(allowed):
             raw = self._lines.send(self._outgoing(call), allowed)
-        return self._answer(raw)
+        return self._answer(raw, whole=call.whole)
 
     def download(self, call: Call, into: BinaryIO) -> int:
         """Write the body of a reply to a file as it comes, whatever it is; how many bytes there were."""
@@ -141,7 +143,7 @@ class HttpHost:
         allowed = self._allowed(call)
         with self._told(allowed):
             raw = await self._here().send(self._outgoing(call), allowed)
-        return self._answer(raw)
+        return self._answer(raw, whole=call.whole)
 
     def close(self) -> None:
         """Close every connection; those of a running event loop as soon as it turns."""
@@ -192,7 +194,7 @@ class HttpHost:
         head.append((b"content-length", b"%d" % len(content)))
         return Outgoing(call.method.encode(), url, head, content)
 
-    def _answer(self, raw: Raw) -> Answer:
+    def _answer(self, raw: Raw, *, whole: bool = False) -> Answer:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in raw.headers}
         text = self._blotted(self._unpacked(raw.content, headers))
         if not 200 <= raw.status < 300:
@@ -201,7 +203,7 @@ class HttpHost:
             data = _parsed(text)
         except ValueError:
             self.refuse(Answer(raw.status, headers, text), "the answer is not JSON")
-        if isinstance(data, dict) and (data.get("error") or data.get("errors")):
+        if not whole and isinstance(data, dict) and (data.get("error") or data.get("errors")):
             self._raise(raw.status, headers, text)
         return Answer(raw.status, headers, data)
 
