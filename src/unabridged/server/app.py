@@ -35,9 +35,10 @@ _ROUTERS = (
     "unabridged.server.memory",
     "unabridged.server.preview",
     "unabridged.server.graph_view",
+    "unabridged.server.page",
 )
-# Modules that mount an application of their own: ``mount(app)``. The page takes every path that is left.
-_MOUNTED = ("unabridged.mcp", "unabridged.web")
+# Modules that mount an application of their own: ``mount(app)``.
+_MOUNTED = ("unabridged.mcp",)
 
 
 def create_app(config: Config | None = None, *, settings: ServerSettings | None = None) -> FastAPI:

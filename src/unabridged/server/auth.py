@@ -20,17 +20,19 @@ from starlette.requests import HTTPConnection  # noqa: TC002 -- FastAPI reads it
 
 from unabridged.server.keys import SCOPES
 from unabridged.server.problems import Problem
+from unabridged.server.settings import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from unabridged.server.keys import Key, KeyRing
 
-__all__ = ["ANYBODY", "Caller", "authenticate", "authorised", "caller_of", "is_public"]
+__all__ = ["ANYBODY", "Caller", "authenticate", "authorised", "caller_of", "is_near", "is_public"]
 
 _IMPLIED = {"admin": SCOPES, "write": ("write", "read")}
 # What a browser loads before anybody can show a key: the page and its parts hold no data.
 _PUBLIC = {"/", "/health", "/healthz", "/livez", "/ready", "/readyz", "/favicon.ico", "/index.html", "/robots.txt"}
+_HANDED_ON = {"forwarded", "x-forwarded-for", "x-real-ip"}
 _PUBLIC_FOLDERS = ("/assets/", "/static/")
 
 
@@ -117,6 +119,19 @@ def is_public(method: str, path: str) -> bool:
     (True, False, False)
     """
     return method in {"GET", "HEAD"} and (path in _PUBLIC or path.startswith(_PUBLIC_FOLDERS))
+
+
+def is_near(client: object, headers: Mapping[str, str]) -> bool:
+    """Whether a request comes from this machine itself, and was not handed on for another.
+
+    >>> is_near(("127.0.0.1", 5), {}), is_near(("10.0.0.9", 5), {}), is_near(("::1", 5), {"forwarded": "for=x"})
+    (True, False, False)
+    """
+    if not _HANDED_ON.isdisjoint(headers):
+        return False
+    host = client[0] if isinstance(client, (tuple, list)) and client else None
+    # A socket of the file system has no address; Starlette's own test client has a name for one.
+    return host in {None, "", "testclient"} or is_loopback(str(host))
 
 
 def _shown(headers: Mapping[str, str]) -> str | None:

@@ -66,6 +66,8 @@ def as_problem(error: UnabridgedError) -> Problem:
         return as_problem(cause) if isinstance(cause, UnabridgedError) else _of(error)
     if isinstance(error, ProviderError):
         return _of_fault(error.fault, error)
+    if isinstance(error, EmptyText):
+        return Problem(400, f"text {error.indices[0]} is empty or blank", code="empty_input", param="input")
     return _of(error)
 
 
@@ -94,7 +96,6 @@ def _of(error: UnabridgedError) -> Problem:
 
 # In this order: the first that fits.
 _KINDS: tuple[tuple[type[UnabridgedError], int, str], ...] = (
-    (EmptyText, 400, "empty_input"),
     (UnknownScript, 400, "unknown_script"),
     (CapUnenforceable, 400, "cap_unenforceable"),
     (UnreadableFile, 502, "unreadable_file"),

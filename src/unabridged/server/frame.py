@@ -13,7 +13,7 @@ import secrets
 import time
 from typing import TYPE_CHECKING, Any
 
-from unabridged.server.auth import authenticate, is_public
+from unabridged.server.auth import authenticate, is_near, is_public
 from unabridged.server.bodies import Body
 from unabridged.server.headers import preflight, refuse_strangers, shared, written
 from unabridged.server.problems import Problem, problem_response
@@ -60,10 +60,10 @@ class _Exchange:
         given = self._headers.get("x-request-id", "")
         self._id = given if _GIVEN_ID.fullmatch(given) else secrets.token_hex(8)
         self._added = written(self._id, scope["path"])
+        scope["unabridged.request_id"] = self._id
 
     async def run(self, app: ASGIApp) -> None:
         scope, server = self._scope, self._server
-        scope["unabridged.request_id"] = self._id
         room = None
         try:
             self._admit()
@@ -88,12 +88,17 @@ class _Exchange:
     def _admit(self) -> None:
         """Where, from where, and who."""
         scope, server = self._scope, self._server
-        refuse_strangers(scope["method"], self._headers, server.settings, scope.get("scheme", "http"))
+        refuse_strangers(scope["method"], self._headers, server.settings)
         if scope["method"] == "OPTIONS" and "origin" in self._headers:
             return
         self._added = [*self._added, *shared(self._headers, server.settings)]
         if not is_public(scope["method"], scope["path"]):
-            scope["unabridged.caller"] = authenticate(server.keys, self._headers, required=server.needs_keys)
+            required = server.needs_keys or not is_near(scope.get("client"), self._headers)
+            caller = authenticate(server.keys, self._headers, required=required)
+            scope["unabridged.caller"] = caller
+            told = server.meters.enter(caller)
+            if told:
+                self._added += [(name.encode(), value.encode()) for name, value in told.items()]
 
     async def _answer(self, problem: Problem) -> None:
         if self._status:

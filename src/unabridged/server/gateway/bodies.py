@@ -1,0 +1,59 @@
+"""A request's body -> its model: strict, closed, and refused with the place of what is wrong, not the contents."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from unabridged.server.problems import Problem
+from unabridged.server.wire import loads
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+__all__ = ["Asked", "described", "read"]
+
+A = TypeVar("A", bound="Asked")
+_NAME = re.compile(r"[A-Za-z_]\w{0,63}", re.ASCII)
+
+
+class Asked(BaseModel):
+    """The body of a request. A field that is not known is refused: a misspelt one would change the vectors."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, hide_input_in_errors=True, populate_by_name=True)
+
+
+async def read(request: Request, kind: type[A]) -> A:
+    """The body as ``kind``.
+
+    Raises :class:`~unabridged.server.problems.Problem` 400.
+    """
+    value = loads(await request.body())
+    if not isinstance(value, dict):
+        raise Problem(400, "the body is not a JSON object", code="invalid_json")
+    try:
+        return kind.model_validate(value)
+    except ValidationError as invalid:
+        raise _problem(invalid, kind) from None
+
+
+def described(kind: type[Asked]) -> dict[str, Any]:
+    """What the OpenAPI document says of a route that reads its body itself."""
+    schema = kind.model_json_schema(by_alias=True)
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+def _problem(invalid: ValidationError, kind: type[Asked]) -> Problem:
+    fault = invalid.errors(include_url=False, include_input=False)[0]
+    name = str(fault["loc"][0])
+    if fault["type"] != "extra_forbidden":
+        return Problem(400, f"{name}: {fault['msg'].lower()}", code="invalid_value", param=name)
+    known = sorted(field.alias or own for own, field in kind.model_fields.items())
+    if not _NAME.fullmatch(name):
+        return Problem(400, f"a field that is not known; known are {', '.join(known)}", code="unknown_parameter")
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+    return Problem(400, f"{name}: not known here, {hint}", code="unknown_parameter", param=name)

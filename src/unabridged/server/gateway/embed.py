@@ -1,0 +1,104 @@
+"""Texts -> vectors for the gateway's routes: what is warm at once, the rest by the embedder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from unabridged.errors import EmptyText
+from unabridged.server.auth import caller_of
+from unabridged.server.hot import Warm
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from starlette.requests import Request
+
+    from unabridged.embedding.embedder import Embedder
+    from unabridged.embedding.results import EmbedResult
+    from unabridged.server.auth import Caller
+    from unabridged.server.state import Server
+    from unabridged.types import Role
+
+__all__ = ["Made", "embed", "opened"]
+
+_UNKNOWN_SHARE = 0.05  # SPEC L14: above this the vector says little
+_CHARS_A_TOKEN = 4
+
+
+@dataclass(slots=True)
+class Made:
+    """The vectors of a request, in the order of its texts; ``tokens`` are those that the model billed."""
+
+    rows: list[Warm] = field(repr=False)
+    tokens: int = 0
+    requests: int = 0
+    cached: int = 0
+    limits: dict[str, str] = field(default_factory=dict)
+
+    def headers(self) -> dict[str, str]:
+        """What became of the texts: how many were cut, into how many chunks, how many were known."""
+        told = {
+            "x-unabridged-chunked": str(sum(row.chunks > 1 for row in self.rows)),
+            "x-unabridged-chunks": str(sum(row.chunks for row in self.rows)),
+            "x-unabridged-cached": str(self.cached),
+            "x-unabridged-requests": str(self.requests),
+            **self.limits,
+        }
+        unknown = max((row.unknown for row in self.rows), default=0.0)
+        if unknown > _UNKNOWN_SHARE:
+            told["x-unabridged-unknown"] = f"{unknown:.2f}"
+        return told
+
+
+def opened(request: Request) -> tuple[Server, Caller]:
+    """The server, and a caller who may embed; problem 403 for another."""
+    return request.app.state.server, caller_of(request.scope, "embed")
+
+
+async def embed(server: Server, caller: Caller, embedder: Embedder, texts: Sequence[str], *, role: Role) -> Made:
+    """Every text's vector. Refused texts raise the library's errors, which name positions, never contents."""
+    prefix = embedder.fingerprint(role).encode()
+    rows = [server.hot.get(prefix, text) for text in texts]
+    missing = [at for at, row in enumerate(rows) if row is None]
+    made = Made([], cached=len(texts) - len(missing))
+    if missing:
+        await _ask(server, caller, embedder, texts, role, rows, missing, made)
+    made.rows = [row for row in rows if row is not None]
+    return made
+
+
+async def _ask(
+    server: Server,
+    caller: Caller,
+    embedder: Embedder,
+    texts: Sequence[str],
+    role: Role,
+    rows: list[Warm | None],
+    missing: list[int],
+    made: Made,
+) -> None:
+    asked = [texts[at] for at in missing]
+    guess = sum(map(len, asked)) // _CHARS_A_TOKEN + len(asked)
+    made.limits = server.meters.reserve(caller, guess)
+    billed = 0
+    try:
+        result = await embedder.aembed_detailed(asked, role=role, timeout=server.settings.timeout)
+        billed = result.usage.tokens
+    except Exception as error:
+        finished: EmbedResult | None = getattr(error, "result", None)
+        billed = finished.usage.tokens if finished is not None else 0
+        if isinstance(error, EmptyText):  # its positions are those among the missing
+            raise EmptyText([missing[at] for at in error.indices]) from None
+        raise
+    finally:
+        server.meters.settle(caller, guess, billed)
+    made.tokens, made.requests = result.usage.tokens, result.usage.requests
+    prefix = embedder.fingerprint(role).encode()
+    for at, found in zip(missing, result, strict=True):
+        if found.vector is None:
+            raise EmptyText([at])
+        rows[at] = warm = Warm(found)
+        made.cached += found.cached
+        if found.status != "truncated":
+            server.hot.put(prefix, texts[at], warm)

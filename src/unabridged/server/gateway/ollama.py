@@ -1,0 +1,122 @@
+"""Ollama's shape: ``/api/embed``, the older ``/api/embeddings``, and what its clients ask beforehand."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+from fastapi import APIRouter
+from pydantic import Field
+from starlette.requests import Request  # noqa: TC002 -- FastAPI reads it at run time
+from starlette.responses import Response  # noqa: TC002
+
+from unabridged.server.gateway.bodies import Asked, described, read
+from unabridged.server.gateway.embed import Made, embed, opened
+from unabridged.server.gateway.inputs import texts_of
+from unabridged.server.gateway.replies import listed, sent
+from unabridged.server.wire import dumps
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["gateway"])
+_VERSION = "0.12.0"  # of the protocol as it is spoken here: clients compare
+_NEVER = "2026-01-01T00:00:00Z"
+
+
+class _Common(Asked):
+    """What both routes take."""
+
+    model: str = Field(description="A name of /api/tags; `:latest` may follow it.")
+    options: dict[str, Any] | None = Field(default=None, description="Accepted, and not used.")
+    keep_alive: str | int | float | None = Field(default=None, description="Accepted, and not used.")
+
+
+class Embed(_Common):
+    """`/api/embed`."""
+
+    input: Any = Field(description="A text, or texts, of any length.")
+    truncate: bool | None = Field(default=None, description="Accepted: nothing is ever cut off here.")
+    dimensions: Annotated[int, Field(ge=1, le=65_536)] | None = None
+
+
+class Embeddings(_Common):
+    """`/api/embeddings`."""
+
+    prompt: str = Field(description="A text of any length.")
+
+
+class Show(Asked):
+    """`/api/show`."""
+
+    model: str | None = Field(default=None, description="A name of /api/tags.")
+    name: str | None = Field(default=None, description="The older word for it.")
+    verbose: bool | None = None
+
+
+@router.post("/api/embed", openapi_extra=described(Embed), summary="Embed texts of any length, in Ollama's shape")
+async def embed_(request: Request) -> Response:
+    """The vectors of one or several texts; none for an empty one alone."""
+    started = time.perf_counter_ns()
+    asked = await read(request, Embed)
+    made = await _made(request, asked.model, asked.input, asked.dimensions)
+    told = {"total_duration": time.perf_counter_ns() - started, "load_duration": 0, "prompt_eval_count": made.tokens}
+    head = b'{"model":' + dumps(asked.model) + b',"embeddings":['
+    return listed(head, made.rows, lambda _, row: row.vector, b"]," + dumps(told)[1:], made.headers())
+
+
+@router.post("/api/embeddings", openapi_extra=described(Embeddings), summary="Embed one text, in Ollama's older shape")
+async def embeddings(request: Request) -> Response:
+    """The vector of one text; none for an empty one."""
+    asked = await read(request, Embeddings)
+    made = await _made(request, asked.model, asked.prompt, None)
+    return sent({"embedding": made.rows[0].vector if made.rows else []}, made.headers())
+
+
+async def _made(request: Request, model: str, given: Any, dimensions: int | None) -> Made:
+    server, caller = opened(request)
+    embedder = server.embedders.of_width(_plain(model), dimensions)
+    if given == [] or (isinstance(given, str) and not given.strip()):
+        return Made([])
+    return await embed(server, caller, embedder, texts_of(given, embedder), role="document")
+
+
+@router.get("/api/tags", summary="The models, in Ollama's shape")
+@router.get("/api/ps", include_in_schema=False)
+async def tags(request: Request) -> Response:
+    """The names of the models that can be asked for."""
+    server, _ = opened(request)
+    return sent({"models": [_about(server, name) for name in server.embedders.names()]}, {})
+
+
+@router.post("/api/show", openapi_extra=described(Show), summary="One model, in Ollama's shape")
+async def show(request: Request) -> Response:
+    """What is known of a model."""
+    server, _ = opened(request)
+    asked = await read(request, Show)
+    embedder = server.embedders(_plain(asked.model or asked.name or ""))
+    info = {
+        "general.architecture": "embedding",
+        "embedding.embedding_length": embedder.dimensions,
+        "embedding.context_length": embedder.limit.input_tokens,
+    }
+    return sent({"details": _DETAILS, "model_info": info, "capabilities": ["embedding"], "modified_at": _NEVER}, {})
+
+
+@router.get("/api/version", summary="The protocol's version")
+async def version(request: Request) -> Response:
+    """What clients compare before they call."""
+    opened(request)
+    return sent({"version": _VERSION}, {})
+
+
+_DETAILS = {"format": "", "family": "embedding", "families": ["embedding"], "parameter_size": "", "parent_model": ""}
+
+
+def _about(server: Any, name: str) -> dict[str, Any]:
+    server.embedders(name)
+    about = {"name": name, "model": name, "modified_at": _NEVER, "size": 0, "digest": ""}
+    return {**about, "details": _DETAILS}
+
+
+def _plain(model: str) -> str:
+    return model.removesuffix(":latest")

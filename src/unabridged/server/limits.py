@@ -1,0 +1,196 @@
+"""What each key may ask for in a minute and in a month, and what it has used.
+
+Buckets fill evenly and hold a minute's worth. Tokens are taken on a guess before the work and corrected to
+what the model billed after it. Use is counted by key and month, and outlives the process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sqlite3
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from unabridged.server.problems import Problem
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from unabridged.server.auth import Caller
+    from unabridged.server.settings import ServerSettings
+
+Row = tuple[str, str, int, int]
+
+__all__ = ["Meters", "Use", "read_use"]
+
+_TABLE = """CREATE TABLE IF NOT EXISTS use (
+  key TEXT NOT NULL, month TEXT NOT NULL, requests INTEGER NOT NULL, tokens INTEGER NOT NULL,
+  PRIMARY KEY (key, month))"""
+_ADD = """INSERT INTO use VALUES (?, ?, ?, ?) ON CONFLICT (key, month) DO UPDATE SET
+  requests = requests + excluded.requests, tokens = tokens + excluded.tokens"""
+
+
+@dataclass(slots=True)
+class Use:
+    """What a key has used in a month."""
+
+    requests: int = 0
+    tokens: int = 0
+
+
+class _Bucket:
+    """Holds a minute's worth, fills evenly. It may go into debt: then it lets nothing in until that is paid."""
+
+    __slots__ = ("_at", "level", "limit")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.level = float(limit)
+        self._at = time.monotonic()
+
+    def wait(self, cost: float) -> float:
+        """Seconds until so much can be taken; 0 if now. More than it holds is let in when it is full."""
+        now = time.monotonic()
+        self.level = min(self.limit, self.level + (now - self._at) * self.limit / 60)
+        self._at = now
+        return max(0.0, (min(cost, self.limit) - self.level) * 60 / self.limit)
+
+    def take(self, cost: float) -> None:
+        self.level -= cost
+
+    def fresh(self) -> float:
+        """Seconds until it is full."""
+        return max(0.0, (self.limit - self.level) * 60 / self.limit)
+
+
+class _Meter:
+    """One key's buckets and its use in this month."""
+
+    def __init__(self, requests: int | None, tokens: int | None, month: int | None) -> None:
+        self.limits = (requests, tokens, month)
+        self.requests = _Bucket(requests) if requests else None
+        self.tokens = _Bucket(tokens) if tokens else None
+        self.month = month
+        self.used = 0
+
+
+class Meters:
+    """The meters of all callers."""
+
+    def __init__(self, settings: ServerSettings, path: Path) -> None:
+        self._defaults = settings.limits
+        self._path = path
+        self._meters: dict[str, _Meter] = {}
+        self._new: dict[str, Use] = {}
+        self._month = _month()
+        self._past = {key: use.tokens for key, use in read_use(path, self._month).items()}
+
+    def enter(self, caller: Caller) -> dict[str, str]:
+        """Let one request in, or problem 429; what its answer tells of the limits."""
+        meter = self._meter(caller)
+        self._use(caller).requests += 1
+        if meter.requests is None:
+            return {}
+        wait = meter.requests.wait(1)
+        if wait > 0:
+            raise _too_fast("requests", meter.requests.limit, wait)
+        meter.requests.take(1)
+        return _told("requests", meter.requests)
+
+    def reserve(self, caller: Caller, guess: int) -> dict[str, str]:
+        """Take so many tokens on a guess, or problem 429."""
+        meter = self._meter(caller)
+        if meter.month is not None and self._used(caller) >= meter.month:
+            detail = f"this key has used its {meter.month} tokens of this month"
+            raise Problem(429, detail, code="insufficient_quota")
+        if meter.tokens is None:
+            return {}
+        wait = meter.tokens.wait(guess)
+        if wait > 0:
+            raise _too_fast("tokens", meter.tokens.limit, wait)
+        meter.tokens.take(guess)
+        return _told("tokens", meter.tokens)
+
+    def settle(self, caller: Caller, guess: int, billed: int) -> None:
+        """Correct a guess to what was billed."""
+        meter = self._meter(caller)
+        if meter.tokens is not None:
+            meter.tokens.take(billed - guess)
+        self._use(caller).tokens += billed
+
+    def collect(self) -> list[Row]:
+        """What was used since the last time: rows for :meth:`write`, which may be in a thread."""
+        new, self._new, month = self._new, {}, self._month
+        for key, use in new.items():
+            self._past[key] = self._past.get(key, 0) + use.tokens
+        if month != _month():
+            self._month, self._past = _month(), {}
+        return [(key, month, use.requests, use.tokens) for key, use in new.items() if key != "-"]
+
+    def write(self, rows: list[Row]) -> None:
+        """Add rows to what is known on disk."""
+        if not rows:
+            return
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with contextlib.closing(sqlite3.connect(self._path)) as store, store:
+            store.execute("PRAGMA journal_mode=WAL")
+            store.execute(_TABLE)
+            store.executemany(_ADD, rows)
+
+    def _meter(self, caller: Caller) -> _Meter:
+        limits = (
+            self._limit(caller, "requests_per_minute"),
+            self._limit(caller, "tokens_per_minute"),
+            self._limit(caller, "tokens_per_month"),
+        )
+        meter = self._meters.get(caller.id)
+        if meter is None or meter.limits != limits:
+            meter = self._meters[caller.id] = _Meter(*limits)
+        return meter
+
+    def _limit(self, caller: Caller, name: str) -> int | None:
+        """The key's own limit, else the server's."""
+        own: int | None = getattr(caller.key, name, None)
+        return own if own is not None else getattr(self._defaults, name)
+
+    def _use(self, caller: Caller) -> Use:
+        found = self._new.get(caller.id)
+        if found is None:
+            found = self._new[caller.id] = Use()
+        return found
+
+    def _used(self, caller: Caller) -> int:
+        return self._past.get(caller.id, 0) + self._use(caller).tokens
+
+
+def read_use(path: Path, month: str | None = None) -> dict[str, Use]:
+    """What each key has used in a month (default: this one), by the key's id."""
+    if not path.exists():
+        return {}
+    with contextlib.closing(sqlite3.connect(path)) as store:
+        try:
+            rows = store.execute("SELECT key, requests, tokens FROM use WHERE month = ?", (month or _month(),))
+            return {key: Use(requests, tokens) for key, requests, tokens in rows}
+        except sqlite3.Error:
+            return {}
+
+
+def _month() -> str:
+    return datetime.now(UTC).strftime("%Y-%m")
+
+
+def _too_fast(what: str, limit: int, wait: float) -> Problem:
+    detail = f"over this key's limit of {limit} {what} a minute; try again in {math.ceil(wait)} s"
+    return Problem(429, detail, code="rate_limit_exceeded", headers={"retry-after": str(max(1, math.ceil(wait)))})
+
+
+def _told(what: str, bucket: _Bucket) -> dict[str, str]:
+    """What OpenAI's answers say of limits."""
+    return {
+        f"x-ratelimit-limit-{what}": str(bucket.limit),
+        f"x-ratelimit-remaining-{what}": str(max(0, math.floor(bucket.level))),
+        f"x-ratelimit-reset-{what}": f"{bucket.fresh():.3f}s",
+    }
