@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from unabridged.memory.commits import Draft, View
     from unabridged.memory.records import Edge, Link
 
-__all__ = ["POLICIES", "Deletion", "checked_policy", "descendants", "remove"]
+__all__ = ["POLICIES", "Deletion", "checked_policy", "descendants", "remove", "withdraw"]
 
 POLICIES = ("delete", "keep")
 _OF_ARTIFACTS = ("entity_artifact", "edge_artifact", "contradiction")
@@ -75,6 +75,22 @@ def remove(
     return _Removal(draft, doomed, checked_policy(unsupported), fresh, closed or {}).run()
 
 
+def withdraw(draft: Draft, *, entities: Iterable[str] = (), edges: Iterable[str] = ()) -> Deletion:
+    """Draft the removal of entities, with the facts at them, and of facts; the texts that state them stay.
+
+    What a withdrawn fact had ended is open again.
+    """
+    view, asked_entities, asked_edges = draft.view, list(dict.fromkeys(entities)), list(dict.fromkeys(edges))
+    known = fetch(view, "entities", asked_entities), fetch(view, "edges", asked_edges)
+    if missing := len(asked_entities) + len(asked_edges) - len(known[0]) - len(known[1]):
+        raise NotFound(f"{missing} of the entities and facts to withdraw are not in the dataset")
+    doomed = dict(known[1])
+    for part in batched(asked_entities):
+        at = view.records("edges", either(among("source_id", part), among("target_id", part)))
+        doomed |= {edge.id: edge for edge in at}
+    return _Removal(draft, [], "delete", (), {}).withdraw(doomed, set(asked_entities))
+
+
 def fetch_ids(view: View, ids: Iterable[str]) -> list[str]:
     """Those of the ids that artifacts have."""
     parts = (view.rows("artifacts", among("id", part), ["id"])["id"].to_pylist() for part in batched(ids))
@@ -92,6 +108,7 @@ class _Removal:
         self.policy = policy
         self.fresh = fresh
         self.closed = closed
+        self.supporters: dict[str, str] = {}
 
     def run(self) -> Deletion:
         said = self._links("to_id", self.doomed, _OF_ARTIFACTS)
@@ -113,6 +130,18 @@ class _Removal:
             tuple(sorted(lost_edges)),
             tuple(images),
             tuple(edge.id for edge in reopened if edge.id not in lost_edges),
+        )
+
+    def withdraw(self, edges: dict[str, Edge], entities: set[str]) -> Deletion:
+        """Remove facts and entities themselves, whoever states them."""
+        lost = set(edges)
+        reopened = self._reopen(edges, [], lost)
+        self._forget(edges, lost, reopened)
+        self._delete_links(lost, entities)
+        self._delete("edges", "id", sorted(lost))
+        self._delete("entities", "id", sorted(entities))
+        return Deletion(
+            entities=tuple(sorted(entities)), edges=tuple(sorted(lost)), reopened=tuple(edge.id for edge in reopened)
         )
 
     def _links(self, column: str, ids: Iterable[str], types: Sequence[str]) -> list[Link]:

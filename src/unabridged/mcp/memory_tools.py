@@ -1,0 +1,218 @@
+"""The tools ``remember``, ``recall``, ``query`` and ``forget``."""
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any, Literal
+
+import anyio
+import anyio.from_thread
+import anyio.lowlevel
+import anyio.to_thread
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import Field
+
+from unabridged.mcp.answers import AnswerResult, Forgotten, Hit, Recollection, RememberResult, Sentence, Source
+from unabridged.mcp.convert import facts, told
+from unabridged.mcp.place import Place
+from unabridged.mcp.reading_tools import Dataset
+from unabridged.mcp.tools import Toolbox, request_of
+from unabridged.memory import Memory
+from unabridged.memory.deletion import Deletion, withdraw
+from unabridged.memory.memory import DATASET
+
+__all__ = ["register"]
+
+Session = Annotated[str | None, Field(description="The conversation or run that this belongs to.")]
+AsOf = Annotated[str | None, Field(description="What was true at this moment (ISO 8601).")]
+HitKind = Literal["passage", "summary", "document", "fact", "entity"]
+
+
+def register(tools: Toolbox, place: Place) -> None:
+    """Add the tools."""
+
+    @tools.adds
+    async def remember(
+        ctx: Context,
+        text: Annotated[str, Field(min_length=1, description="What to keep, in whole sentences; any length.")],
+        kind: Annotated[
+            Literal["knowledge", "memory"], Field(description="memory: about the user or this work.")
+        ] = "knowledge",
+        session_id: Session = None,
+        valid_at: Annotated[str | None, Field(description="When it was true (ISO 8601); default: now.")] = None,
+        source: Annotated[str | None, Field(description="Where it comes from, such as a URL.")] = None,
+        metadata: Annotated[dict[str, Any] | None, Field(description='Such as {"user": "alice"}.')] = None,
+        idempotency_key: Annotated[str | None, Field(description="Send it again with a retry.")] = None,
+        dataset: Dataset = DATASET,
+    ) -> RememberResult:
+        """Store a text for good, with the entities and facts in it, so that later conversations can recall it.
+
+        Say who, what and when in the text itself ("Alice moved to Paris in May 2024"), not "she moved". What
+        it contradicts is closed, and never lost. A long text may take a while; progress is reported.
+        """
+        memory = await _in_thread(place.memory, dataset, "write", request_of(ctx))
+        given = {"kind": kind, "session_id": session_id, "valid_at": valid_at, "source": source}
+        work = partial(memory.remember, text, **given, metadata=metadata, idempotency_key=idempotency_key)
+        return await _remembered(ctx, memory, work)
+
+    @tools.reads
+    def recall(
+        ctx: Context,
+        query: Annotated[str, Field(min_length=1, description="A question, or what it is about.")],
+        limit: Annotated[int, Field(ge=1, le=100)] = 8,
+        kinds: Annotated[list[HitKind] | None, Field(description="Only these kinds of hits.")] = None,
+        session_id: Annotated[str | None, Field(description="Only of this session.")] = None,
+        as_of: AsOf = None,
+        include_history: Annotated[bool, Field(description="Facts that have ended as well.")] = False,  # noqa: FBT002
+        budget_tokens: Annotated[int, Field(ge=64, le=100_000, description="Room for `context`.")] = 1500,
+        dataset: Dataset = DATASET,
+    ) -> Recollection:
+        """Find what the memory holds on something: facts, passages, entities, each with its source.
+
+        Use it before you answer anything that may have been said before. `context` is ready to read; no hit
+        means that the memory does not hold it. Facts that have ended are left out unless you ask for them.
+        """
+        memory: Any = place.memory(dataset, "read", request_of(ctx))
+        found = memory.recall(
+            query,
+            limit=limit,
+            kinds=kinds,
+            session_id=session_id,
+            as_of=as_of,
+            include_history=include_history,
+            budget_tokens=budget_tokens,
+        )
+        return _recollection(found)
+
+    @tools.reads
+    def query(
+        ctx: Context,
+        question: Annotated[str, Field(min_length=1, description="One question, in whole words.")],
+        session_id: Annotated[
+            str | None, Field(description="The session that asks; the question is kept there.")
+        ] = None,
+        as_of: AsOf = None,
+        dataset: Dataset = DATASET,
+    ) -> AnswerResult:
+        """Answer a question out of the memory alone, every sentence with the passages that it rests on.
+
+        `known` false means that the memory does not hold the answer. Use `recall` to read and judge yourself.
+        """
+        memory: Any = place.memory(dataset, "read", request_of(ctx))
+        return _answer(memory.query(question, session_id=session_id, as_of=as_of))
+
+    @tools.removes
+    def forget(
+        ctx: Context,
+        ids: Annotated[list[str] | None, Field(description="Artifacts, entities or facts.")] = None,
+        session_id: Annotated[str | None, Field(description="Erase all of this session.")] = None,
+        source: Annotated[str | None, Field(description="Erase all that came from here.")] = None,
+        metadata: Annotated[dict[str, Any] | None, Field(description="Erase all that has this metadata.")] = None,
+        erase: Annotated[  # noqa: FBT002
+            bool, Field(description="Also take the bytes out of every file, and prove it; slower.")
+        ] = False,
+        dataset: Dataset = DATASET,
+    ) -> Forgotten:
+        """Forget artifacts (and all that hangs from them), entities or facts; or erase a session, source or user.
+
+        Facts that other artifacts state as well stay. What a forgotten text had ended is open again. It cannot
+        be undone: `show` first what you are about to forget.
+        """
+        memory = place.memory(dataset, "write", request_of(ctx))
+        wide = {"session_id": session_id, "source": source, "metadata": metadata}
+        if any(wide.values()) or erase:
+            return _erased(memory, list(ids or ()), wide)
+        if not ids:
+            raise ToolError("give ids of what to forget, or a session_id, source or metadata to erase")
+        return _forgotten(forget_all(memory, ids))
+
+
+async def _in_thread(call: Callable[..., Any], *args: Any) -> Any:
+    return await anyio.to_thread.run_sync(partial(call, *args))
+
+
+async def _remembered(ctx: Context, memory: Memory, work: Callable[..., Any]) -> RememberResult:
+    """In a thread, with its progress; a caller that goes away ends it between two steps."""
+    cancel = threading.Event()
+    token = anyio.lowlevel.current_token()
+
+    def progress(event: Any) -> None:
+        """From whichever thread the memory works in."""
+        anyio.from_thread.run(ctx.report_progress, event.done, event.total, event.step, token=token)
+
+    try:
+        done = await anyio.to_thread.run_sync(partial(work, progress=progress, cancel=cancel), abandon_on_cancel=True)
+    except BaseException:
+        cancel.set()
+        raise
+    return await _in_thread(_result, memory, done)
+
+
+def _result(memory: Memory, done: Any) -> RememberResult:
+    return RememberResult(
+        artifact_id=done.artifact_id,
+        kind=done.kind,
+        created_at=done.created_at,
+        chunks=len(done.chunks or ()),
+        entities=[told(each) for each in done.entities],
+        facts=facts(memory, done.edges, done.entities),
+        ended_facts=facts(memory, done.invalidated_edges, done.entities),
+        notes=[*done.notes],
+    )
+
+
+def _cited(citation: Any) -> Source:
+    names = ("artifact_id", "document_id", "start", "end", "quote", "source", "session_id", "valid_at", "created_at")
+    return Source(**{name: getattr(citation, name) for name in names})
+
+
+def _notes(found: Any) -> list[str]:
+    return [f"{each.lane}: {each.reason}" for each in found.degraded]
+
+
+def _recollection(found: Any) -> Recollection:
+    hits = [
+        Hit(kind=hit.kind, id=hit.id, text=hit.text, score=round(hit.score, 4), sources=[*map(_cited, hit.evidence)])
+        for hit in found.hits
+    ]
+    citations = [_cited(each) for each in found.pack.citations]
+    return Recollection(context=str(found.pack), citations=citations, hits=hits, notes=_notes(found))
+
+
+def _answer(found: Any) -> AnswerResult:
+    said = [Sentence(text=each.text, sources=[*map(_cited, each.citations)]) for each in found.sentences]
+    return AnswerResult(answer=found.answer, known=found.known, sentences=said, notes=_notes(found.recalled))
+
+
+def forget_all(memory: Memory, ids: list[str]) -> Deletion:
+    """Delete artifacts, and withdraw entities and facts, by their ids; nothing where one of them is not there."""
+    artifacts = [each.id for each in memory.artifacts.many(ids)]
+    entities = [each.id for each in memory.entities.many(ids)]
+    edges = [each.id for each in memory.edges.many(ids)]
+    if missing := len(dict.fromkeys(ids)) - len(artifacts) - len(entities) - len(edges):
+        raise ToolError(f"{missing} of the ids are no artifact, entity or fact of the memory; nothing was forgotten")
+    parts = []
+    if entities or edges:
+        parts.append(memory.store.commit(lambda draft: withdraw(draft, entities=entities, edges=edges)))
+    if artifacts:
+        parts.append(memory.delete(artifacts))
+    names = ("artifacts", "entities", "edges", "images", "reopened")
+    return Deletion(*(tuple(each for part in parts for each in getattr(part, name)) for name in names))
+
+
+def _forgotten(done: Deletion, *, erased: bool = False) -> Forgotten:
+    return Forgotten(
+        artifacts=[*done.artifacts],
+        entities=[*done.entities],
+        facts=[*done.edges],
+        reopened_facts=[*done.reopened],
+        erased=erased,
+    )
+
+
+def _erased(memory: Memory, ids: list[str], wide: dict[str, Any]) -> Forgotten:
+    if memory.snapshots():
+        raise ToolError("named snapshots hold what is to be erased; a person must drop them first")
+    done = memory.erase(**wide, artifacts=ids)
+    return _forgotten(done.deletion, erased=done.proof.holds)

@@ -1,0 +1,106 @@
+"""Where the tools work: which memory a caller may touch, and what embeds; the same tools over stdio and HTTP."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mcp.server.mcpserver.exceptions import ToolError
+
+from unabridged.memory import Memory
+from unabridged.memory.memory import DATASET
+
+if TYPE_CHECKING:
+    from unabridged.config import Config
+
+__all__ = ["Hosted", "Own", "Place"]
+
+
+class Place(Protocol):
+    """What the tools need of where they run. ``request`` is that of HTTP, ``None`` over stdio."""
+
+    def memory(self, dataset: str, right: str, request: Any) -> Memory:
+        """The memory of a dataset, for a caller with this right to it; else a ToolError."""
+        ...
+
+    def datasets(self, request: Any) -> list[str]:
+        """The datasets that the caller may touch."""
+        ...
+
+    def embedder(self, request: Any) -> Any:
+        """What gives vectors, for a caller who may embed."""
+        ...
+
+
+class Own:
+    """One user's own place, over stdio: a configuration, its memory and its embedder, opened when first used."""
+
+    def __init__(self, config: Config, *, read_only: bool = False) -> None:
+        self._config = config
+        self._read_only = read_only
+        self._open: dict[str, Memory] = {}
+        self._embedder: Any = None
+        self._mutex = threading.RLock()
+
+    def memory(self, dataset: str, right: str, request: Any = None) -> Memory:
+        """The memory of a dataset; any of its datasets is made when something is first written to it."""
+        if self._read_only and right != "read":
+            raise ToolError("this server was started with --read-only: it recalls, and stores and forgets nothing")
+        with self._mutex:
+            if dataset not in self._open:
+                create = right != "read" or (dataset == DATASET and not self._read_only)
+                self._open[dataset] = self._config.memory(
+                    dataset=dataset, create=create, read_only=self._read_only, embedder=self.embedder()
+                )
+            return self._open[dataset]
+
+    def datasets(self, request: Any = None) -> list[str]:
+        """All of the place."""
+        return [info.name for info in Memory.datasets(str(self._config.db_path))]
+
+    def embedder(self, request: Any = None) -> Any:
+        """That of the configuration."""
+        with self._mutex:
+            if self._embedder is None:
+                self._embedder = self._config.embedder()
+            return self._embedder
+
+    def close(self) -> None:
+        """Close what was opened."""
+        for memory in self._open.values():
+            memory.close()
+        if self._embedder is not None:
+            self._embedder.close()
+
+
+class Hosted:
+    """The place of a server: its open memories, and the rights of the key that a request showed."""
+
+    def __init__(self, server: Any) -> None:
+        self._server = server
+
+    def memory(self, dataset: str, right: str, request: Any) -> Memory:
+        """The memory of a dataset, if the caller has the right, and the dataset is among its own."""
+        caller = _caller(request, right)
+        if not caller.reaches(dataset):
+            raise ToolError("this key has no right to this dataset")
+        memory: Memory = self._server.memory(dataset, create=dataset == DATASET)
+        return memory
+
+    def datasets(self, request: Any) -> list[str]:
+        """Those that the caller's key names."""
+        caller = _caller(request, "read")
+        return [info.name for info in Memory.datasets(self._server.place) if caller.reaches(info.name)]
+
+    def embedder(self, request: Any) -> Any:
+        """The server's default model, for a caller who may embed."""
+        _caller(request, "embed")
+        return self._server.embedders().embedder
+
+
+def _caller(request: Any, right: str) -> Any:
+    """Who the server's frame found to be calling; refused where it found nobody, or the right is missing."""
+    caller = None if request is None else request.scope.get("unabridged.caller")
+    if caller is None or not caller.may(right):
+        raise ToolError(f"this key lacks the right {right!r}")
+    return caller

@@ -1,0 +1,211 @@
+"""The tools ``list``, ``show``, ``graph`` and ``timeline``: what the memory holds, and where it comes from."""
+
+from typing import Annotated, Any, Literal
+
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import Field
+
+from unabridged.errors import NotFound
+from unabridged.mcp.answers import Graph, Listing, Shown, Timeline
+from unabridged.mcp.convert import facts, source, told
+from unabridged.mcp.place import Place
+from unabridged.mcp.tools import Toolbox, request_of
+from unabridged.memory import Memory
+from unabridged.memory.graph import Evidence
+from unabridged.memory.memory import DATASET
+from unabridged.memory.plain import plain
+from unabridged.memory.records import Entity
+
+__all__ = ["Dataset", "register"]
+
+Dataset = Annotated[str, Field(description="Which memory; leave it out unless you were told of several.")]
+What = Literal["artifacts", "entities", "facts", "sessions", "series", "images", "inferences", "datasets"]
+MAX_ENTITIES = 500  # of one graph: more is no answer that anybody reads
+_EXCERPT = 500  # characters of a text in a listing
+
+
+def register(tools: Toolbox, place: Place) -> None:
+    """Add the tools."""
+
+    @tools.reads
+    def list_(
+        ctx: Context,
+        what: What = "artifacts",
+        session_id: Annotated[str | None, Field(description="Only of this session.")] = None,
+        type: Annotated[str | None, Field(description="Entities: only of this type, such as person.")] = None,  # noqa: A002
+        entity: Annotated[str | None, Field(description="Facts: only those at this entity (name or id).")] = None,
+        include_history: Annotated[bool, Field(description="Facts: those that have ended as well.")] = False,  # noqa: FBT002
+        limit: Annotated[int, Field(ge=1, le=200)] = 20,
+        cursor: Annotated[str | None, Field(description="From the page before.")] = None,
+        dataset: Dataset = DATASET,
+    ) -> Listing:
+        """List what the memory holds, newest first, a page at a time.
+
+        Use it to look around; use `recall` to find something. Texts are shortened to 500 characters
+        here, and `size` says how long they are: `show` gives one whole.
+        """
+        if what == "datasets":
+            return Listing(items=[{"name": name} for name in place.datasets(request_of(ctx))])
+        memory = place.memory(dataset, "read", request_of(ctx))
+        where: dict[str, Any] = {"session_id": session_id, "limit": limit, "cursor": cursor, "newest_first": True}
+        return _listed(memory, what, where, type, entity, include_history=include_history)
+
+    @tools.reads
+    def show(
+        ctx: Context,
+        id: Annotated[str, Field(description="Of an artifact, entity, fact, session, series, image or inference.")],  # noqa: A002
+        start: Annotated[int | None, Field(ge=0, description="First byte of an artifact's UTF-8 text.")] = None,
+        end: Annotated[int | None, Field(ge=0, description="The byte after the last one.")] = None,
+        dataset: Dataset = DATASET,
+    ) -> Shown:
+        """Show one record whole: an artifact's text (or some bytes of it), an entity, a fact; and what it rests on.
+
+        Use it to check a fact against its source before you rely on it: `sources` quotes the passages.
+        """
+        memory = place.memory(dataset, "read", request_of(ctx))
+        return _shown(memory, id, start, end)
+
+    @tools.reads
+    def graph(
+        ctx: Context,
+        entities: Annotated[list[str], Field(min_length=1, max_length=50, description="Names or ids.")],
+        depth: Annotated[int, Field(ge=1, le=4, description="Steps from them.")] = 1,
+        limit: Annotated[int, Field(ge=1, le=MAX_ENTITIES, description="Entities at the most.")] = 100,
+        as_of: Annotated[str | None, Field(description="What was true at this moment (ISO 8601).")] = None,
+        include_history: Annotated[bool, Field(description="Facts that have ended as well.")] = False,  # noqa: FBT002
+        dataset: Dataset = DATASET,
+    ) -> Graph:
+        """What is around some entities: the facts at them, and the entities at the other ends.
+
+        Use it for "how is A related to B", or to see everything near a person, a place, a project.
+        """
+        memory = place.memory(dataset, "read", request_of(ctx))
+        return _around(memory, entities, depth, limit, {"as_of": as_of, "include_history": include_history})
+
+    @tools.reads
+    def timeline(
+        ctx: Context,
+        entity: Annotated[str, Field(description="Name or id.")],
+        dataset: Dataset = DATASET,
+    ) -> Timeline:
+        """Everything that was ever said of an entity, in the order in which it became true, ended facts included.
+
+        Use it for "where did she live before", "who had this role when": `invalid_at` null is what still holds.
+        """
+        memory = place.memory(dataset, "read", request_of(ctx))
+        found = entity_of(memory, entity)
+        known: list[Any] = []
+        cursor = None
+        while True:
+            page = memory.edges.list(entity=found, include_history=True, limit=1000, cursor=cursor)
+            known += page.items
+            cursor = page.cursor
+            if cursor is None:
+                break
+        known.sort(key=lambda edge: (edge.valid_at or edge.created_at, edge.created_at, edge.id))
+        return Timeline(entity=told(found), facts=facts(memory, known, [found]))
+
+
+def entity_of(memory: Memory, given: str) -> Entity:
+    """The entity of an id, or of a name that one alone has."""
+    found = memory.entities.many([given]) or memory.entities.named(given)
+    if not found:
+        raise NotFound("no entity of that name or id is in the memory; `recall` finds them by what they are")
+    if len(found) > 1:
+        kinds = ", ".join(f"{each.id} ({each.type})" for each in found[:10])
+        raise ToolError(f"{len(found)} entities have that name; give the id of one: {kinds}")
+    return found[0]
+
+
+def _listed(
+    memory: Memory, what: What, where: dict[str, Any], type_: str | None, entity: str | None, *, include_history: bool
+) -> Listing:
+    if what == "facts":
+        at = None if entity is None else entity_of(memory, entity)
+        page = memory.edges.list(entity=at, include_history=include_history, **where)
+        return Listing(items=[each.model_dump(mode="json") for each in facts(memory, page)], cursor=page.cursor)
+    if what == "inferences":
+        found = memory.inferences.page(limit=where["limit"], cursor=where["cursor"], newest_first=True)
+        return Listing(items=[plain(each) for each in found], cursor=found.cursor)
+    if what == "sessions":
+        del where["session_id"]
+    if what == "entities":
+        where["type"] = type_
+    records = getattr(memory, what).list(**where)
+    return Listing(items=[_brief(plain(each)) for each in records], cursor=records.cursor)
+
+
+def _brief(record: dict[str, Any]) -> dict[str, Any]:
+    """What a page has room for: no empty fields, long texts shortened, and said to be."""
+    text = record.get("text")
+    if isinstance(text, str) and len(text) > _EXCERPT:
+        record |= {"text": text[:_EXCERPT] + "…", "size": len(text.encode())}
+    return {name: value for name, value in record.items() if value not in (None, {}, [])}
+
+
+def _shown(memory: Memory, id_: str, start: int | None, end: int | None) -> Shown:
+    if found := memory.artifacts.many([id_]):
+        record = plain(found[0])
+        text = record.pop("text")
+        if start is not None or end is not None:
+            text = memory.slice(found[0], start or 0, len(text.encode()) if end is None else end)
+        made = memory.contribution(found[0])
+        known = [told(each) for each in made.entities]
+        said = facts(memory, made.edges, made.entities)
+        return Shown(kind="artifact", record=record, text=text, entities=known, facts=said)
+    if entities := memory.entities.many([id_]):
+        at = memory.edges.list(entity=id_, include_history=True, limit=100)
+        grounds = _sources(memory.evidence(id_))
+        return Shown(kind="entity", record=plain(entities[0]), sources=grounds, facts=facts(memory, at, entities))
+    if edges := memory.edges.many([id_]):
+        ends = [told(each) for each in memory.entities.many([edges[0].source_id, edges[0].target_id])]
+        grounds = _sources(memory.evidence(id_))
+        return Shown(kind="fact", record=plain(edges[0]), sources=grounds, entities=ends, facts=facts(memory, edges))
+    return _other(memory, id_)
+
+
+def _sources(evidence: tuple[Evidence, ...]) -> Any:
+    return [source(each) for each in evidence]
+
+
+def _other(memory: Memory, id_: str) -> Shown:
+    shelves = {"series": memory.series, "image": memory.images, "inference": memory.inferences}
+    for kind, shelf in {**shelves, "session": memory.sessions}.items():
+        try:
+            return Shown(kind=kind, record=plain(shelf.get(id_)))  # type: ignore[attr-defined]
+        except NotFound:
+            continue
+    raise NotFound("nothing of that id is in the memory; ids come from `recall`, `list` and `remember`")
+
+
+def _around(memory: Memory, given: list[str], depth: int, limit: int, time: dict[str, Any]) -> Graph:
+    """Breadth first, so that what is nearest is there when the limit is reached."""
+    roots = [entity_of(memory, each) for each in dict.fromkeys(given)]
+    entities: dict[str, Entity] = {each.id: each for each in roots[:limit]}
+    edges: dict[str, Any] = {}
+    more = len(roots) > limit
+    level = [*entities]
+    for _ in range(depth):
+        reached: dict[str, None] = {}
+        for at in level:
+            cursor = None
+            while True:
+                page = memory.edges.list(entity=at, limit=1000, cursor=cursor, **time)
+                edges |= {edge.id: edge for edge in page}
+                reached |= dict.fromkeys(end for edge in page for end in (edge.source_id, edge.target_id))
+                cursor = page.cursor
+                if cursor is None:
+                    break
+        fresh = [each for each in reached if each not in entities]
+        more = more or len(entities) + len(fresh) > limit
+        level = fresh[: limit - len(entities)]
+        entities |= {each.id: each for each in memory.entities.many(level)}
+        if not level:
+            break
+    kept = [edge for edge in edges.values() if edge.source_id in entities and edge.target_id in entities]
+    return Graph(
+        entities=[told(each) for each in entities.values()],
+        facts=facts(memory, kept, entities.values()),
+        more=more or len(kept) < len(edges),
+    )

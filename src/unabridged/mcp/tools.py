@@ -1,0 +1,88 @@
+"""How a function becomes a tool: its docstring is what an agent reads, its errors are sentences to act on."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import ToolAnnotations
+
+from unabridged.errors import MissingExtra, ProviderError, StoreError, UnabridgedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp.server import MCPServer
+    from mcp.server.mcpserver import Context
+
+__all__ = ["Toolbox", "request_of", "sentence"]
+
+
+class Toolbox:
+    """Adds tools to a server, each with the hints that a client decides by."""
+
+    def __init__(self, server: MCPServer) -> None:
+        self._server = server
+
+    def reads(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A tool that changes nothing."""
+        return self._add(function, ToolAnnotations(read_only_hint=True, open_world_hint=False))
+
+    def adds(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A tool that stores, and takes nothing away."""
+        hints = ToolAnnotations(
+            read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
+        )
+        return self._add(function, hints)
+
+    def removes(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A tool whose work cannot be undone."""
+        hints = ToolAnnotations(
+            read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
+        )
+        return self._add(function, hints)
+
+    def _add(self, function: Callable[..., Any], hints: ToolAnnotations) -> Callable[..., Any]:
+        description = inspect.cleandoc(function.__doc__ or "")
+        name = function.__name__.rstrip("_")  # a tool may be called what Python calls something else
+        self._server.add_tool(_spoken(function), name=name, description=description, annotations=hints)
+        return function
+
+
+def sentence(error: UnabridgedError) -> str:
+    """What went wrong, as an agent may read it: never what a model's server, or the store, said of itself."""
+    if isinstance(error, ProviderError):
+        return f"a model's server refused or failed ({error.fault.kind}); nothing of this call was stored: try again"
+    if isinstance(error, MissingExtra | StoreError) and not isinstance(error, LookupError):
+        return f"the memory cannot do this now ({type(error).__name__}): {error}"
+    return str(error)
+
+
+def request_of(context: Context[Any, Any]) -> Any:
+    """The HTTP request of a call; ``None`` over stdio."""
+    return context.request_context.request
+
+
+def _spoken(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, with errors of ours as errors of a tool."""
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def later(*args: Any, **given: Any) -> Any:
+            try:
+                return await function(*args, **given)
+            except UnabridgedError as error:
+                raise ToolError(sentence(error)) from None
+
+        return later
+
+    @functools.wraps(function)
+    def now(*args: Any, **given: Any) -> Any:
+        try:
+            return function(*args, **given)
+        except UnabridgedError as error:
+            raise ToolError(sentence(error)) from None
+
+    return now
