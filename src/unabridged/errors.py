@@ -16,9 +16,12 @@
     │   ├── ModelNotFound
     │   ├── BadReply                      an answer that cannot be trusted: count, index, width, NaN
     │   └── ProviderTimeout (TimeoutError)
+    ├── ChatError                         a model's answer that cannot be used: unreadable, cut off, empty, withheld
     ├── BudgetExhausted                   too many attempts for one text: the limit, the attempts, the sizes
     ├── EmbeddingFailed                   some texts failed; the finished part is attached
     ├── ModelMismatch                     vectors of two models, or of one that drifted, would be mixed
+    ├── Cancelled                         the caller asked to stop; what is stored is whole
+    ├── RememberFailed                    a long text failed at one chunk: which, what is stored, how to go on
     ├── StoreError                        the memory: a lost lease, a refused commit, a newer schema
     │   ├── Conflict                      another writer moved the head
     │   └── NotFound (LookupError)        an artifact, entity, edge, session or dataset that is not there
@@ -42,7 +45,9 @@ __all__ = [
     "AuthFailed",
     "BadReply",
     "BudgetExhausted",
+    "Cancelled",
     "CapUnenforceable",
+    "ChatError",
     "ConfigError",
     "Conflict",
     "EmbeddingFailed",
@@ -57,6 +62,7 @@ __all__ = [
     "ProviderError",
     "ProviderTimeout",
     "RateLimited",
+    "RememberFailed",
     "SegmentFallback",
     "SettingCorrected",
     "StoreError",
@@ -70,10 +76,12 @@ __all__ = [
 class UnabridgedError(Exception):
     """The root: catch it to catch everything this library raises by itself.
 
-    ``result`` is the finished part of an embedding call that failed for some of its texts.
+    ``result`` is the finished part of an embedding call that failed for some of its texts; ``calls`` are the
+    calls of chat models that were made before something went wrong (SPEC A18: they are kept).
     """
 
     result: Any = None
+    calls: tuple[Any, ...] = ()
 
 
 class ConfigError(UnabridgedError, ValueError):
@@ -168,6 +176,27 @@ class ProviderTimeout(ProviderError, TimeoutError):
     """No answer within the time allowed."""
 
 
+class ChatError(UnabridgedError):
+    """A model answered, and its answer cannot be used, also not after one attempt at a repair (case 38).
+
+    ``reason`` is ``unreadable``, ``truncated``, ``empty``, ``refused`` (by the model) or ``withheld`` (by its
+    provider). ``calls`` are the calls that were made: they cost, and are recorded.
+    """
+
+    def __init__(self, message: str, *, reason: str, calls: Sequence[Any] = ()) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.calls = tuple(calls)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by parts: workers in other processes hand their errors back."""
+        return _rebuild_chat, (str(self), self.reason, self.calls)
+
+
+def _rebuild_chat(message: str, reason: str, calls: Sequence[Any]) -> ChatError:
+    return ChatError(message, reason=reason, calls=calls)
+
+
 class BudgetExhausted(UnabridgedError):
     """A text used up its requests (promise 5): states the limit, the attempts and the sizes."""
 
@@ -186,6 +215,33 @@ class EmbeddingFailed(UnabridgedError):
 
 class ModelMismatch(UnabridgedError):
     """Vectors of two models, or of one that has drifted, would be compared or mixed."""
+
+
+class Cancelled(UnabridgedError):
+    """The caller asked to stop. What was stored by then is whole; the same request with its key goes on from there."""
+
+
+class RememberFailed(UnabridgedError):
+    """A long text failed at one of its chunks; what came before it is stored, and whole (SPEC A13).
+
+    ``chunk`` counts from 0, ``stored`` is how many chunks are, ``artifact_id`` the stored document.
+    ``__cause__`` is what went wrong.
+    """
+
+    def __init__(self, message: str, *, artifact_id: str, chunk: int, chunks: int, stored: int) -> None:
+        super().__init__(message)
+        self.artifact_id = artifact_id
+        self.chunk = chunk
+        self.chunks = chunks
+        self.stored = stored
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by parts."""
+        return _rebuild_failed, (str(self), self.artifact_id, self.chunk, self.chunks, self.stored)
+
+
+def _rebuild_failed(message: str, artifact_id: str, chunk: int, chunks: int, stored: int) -> RememberFailed:
+    return RememberFailed(message, artifact_id=artifact_id, chunk=chunk, chunks=chunks, stored=stored)
 
 
 class StoreError(UnabridgedError):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from unabridged.embedding.pace import Pace
 from unabridged.errors import ConfigError, ModelMismatch
@@ -26,21 +26,22 @@ __all__ = ["Lane", "Lanes"]
 class Lane:
     """One key of one provider, its gate, and why it is out, if it is."""
 
-    provider: Provider
+    provider: Any  # what sends: a Provider, or a chat's Speaker; of it only host and model are read here
     rank: int
     pace: Pace
     out: ProviderError | None = field(default=None)
 
 
 class Lanes:
-    """The keys and fallbacks of an embedder. Thread-safe."""
+    """The keys and fallbacks of an embedder, or of a chat (whose fallbacks may be other models). Thread-safe."""
 
-    def __init__(self, providers: Sequence[Provider], concurrency: int) -> None:
+    def __init__(self, providers: Sequence[Any], concurrency: int, *, one_model: bool = True) -> None:
         if not providers:
             raise ConfigError("provider", "found none, expected at least one")
         if concurrency < 1:
             raise ConfigError("concurrency", f"found {concurrency}, expected at least 1")
-        _refuse_other_models(providers)
+        if one_model:
+            _refuse_other_models(providers)
         hosts = list(dict.fromkeys(p.host for p in providers))
         self.concurrency = concurrency
         self.all = tuple(Lane(p, hosts.index(p.host), Pace(concurrency)) for p in providers)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from unabridged.errors import InputError, NotFound, StoreError
 from unabridged.memory import erasure, exchange, snapshots
+from unabridged.memory.asking import asker_of
 from unabridged.memory.catalog import Catalog, DatasetInfo
 from unabridged.memory.commits import Fixed, Source, Store, View
 from unabridged.memory.deletion import Deletion, checked_policy, remove
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
+    from unabridged.memory.asking import Asker
     from unabridged.memory.vectors import EmbedderLike
+    from unabridged.providers.websearch import SearchProvider
     from unabridged.types import Chunk
 
 __all__ = ["Memory"]
@@ -59,6 +62,8 @@ class Memory(Reader):
         store: Store,
         *,
         embedder: EmbedderLike | None = None,
+        asker: Asker | None = None,
+        websearch: SearchProvider | None = None,
         source: Source | None = None,
         max_text_bytes: int = DEFAULT_MAX_TEXT_BYTES,
         unsupported: str = "delete",
@@ -68,6 +73,8 @@ class Memory(Reader):
         self.info = info
         self.store = store
         self.embedder = embedder
+        self.asker = asker
+        self.websearch = websearch
         self.max_text_bytes = max_text_bytes
         self.unsupported = checked_policy(unsupported)
         self.upkeep = Upkeep(store, automatic=upkeep)
@@ -88,6 +95,8 @@ class Memory(Reader):
         *,
         dataset: str = DATASET,
         embedder: EmbedderLike | None = None,
+        chat: Any = None,
+        websearch: SearchProvider | None = None,
         create: bool = True,
         read_only: bool = False,
         snapshot: str | None = None,
@@ -103,7 +112,8 @@ class Memory(Reader):
 
         ``uri`` is a folder, ``memory://`` or what LanceDB opens (``s3://``, ``gs://``, ``az://``,
         ``db://``). ``embedder`` gives vectors to what is added; without one everything is stored and
-        nothing embedded. ``snapshot`` opens an earlier state, read-only. ``unsupported`` says what
+        nothing embedded. ``chat`` (a Chat, a function of messages, or an Asker) is what extraction and
+        answers ask; ``websearch`` is what web searches ask. ``snapshot`` opens an earlier state, read-only. ``unsupported`` says what
         becomes of facts that lose their last source: ``delete`` or ``keep``. ``vector_type`` is
         ``float32`` or ``float16``, for a new dataset. ``grace`` is how many seconds a superseded
         version stays for readers.
@@ -124,6 +134,8 @@ class Memory(Reader):
             info,
             store,
             embedder=embedder,
+            asker=asker_of(chat),
+            websearch=websearch,
             source=source,
             max_text_bytes=max_text_bytes,
             unsupported=unsupported,

@@ -1,4 +1,4 @@
-"""For tests, ours and yours: an embeddings server on 127.0.0.1 that behaves and misbehaves like real ones.
+"""For tests, ours and yours: servers for embeddings and chat on 127.0.0.1 that behave and misbehave like real ones.
 
 >>> from unabridged.testing import LoopbackProvider, Trouble
 >>> from unabridged.types import Limit
@@ -9,8 +9,22 @@ True
 From another process, for a benchmark: ``python -m unabridged.testing --dialect openai --latency 0.05``.
 """
 
+from unabridged.testing.chat import AskedChat, ChatRule, ChatServer
 from unabridged.testing.loopback import LoopbackProvider, Seen
+from unabridged.testing.search import FakeSearch
 from unabridged.testing.troubles import RateLimit, Trouble
+from unabridged.testing.understander import Understander
 from unabridged.testing.vectors import vector_for
 
-__all__ = ["LoopbackProvider", "RateLimit", "Seen", "Trouble", "vector_for"]
+__all__ = [
+    "AskedChat",
+    "ChatRule",
+    "ChatServer",
+    "FakeSearch",
+    "LoopbackProvider",
+    "RateLimit",
+    "Seen",
+    "Trouble",
+    "Understander",
+    "vector_for",
+]
