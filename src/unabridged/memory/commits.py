@@ -122,6 +122,11 @@ class View:
             return self._open[table]
 
     @property
+    def dataset(self) -> str:
+        """The dataset's id."""
+        return self._place.id
+
+    @property
     def settings(self) -> Mapping[str, Any]:
         """The dataset's settings at this head."""
         return self.head.settings

@@ -223,11 +223,20 @@ class Handle(Pieces):
         refine: int | None = None,
         exact: bool = False,
     ) -> pa.Table:
-        """The ``k`` rows nearest by cosine, with ``_distance`` (0 … 2); ``exact`` ignores the index."""
-        query = self._searched().search(vector, vector_column_name="vector").distance_type("cosine")
-        query = query.nprobes(probes) if probes else query
-        query = query.refine_factor(refine) if refine else query
-        return _narrowed(query.bypass_vector_index() if exact else query, where, [*columns, "_distance"], k)
+        """The ``k`` rows nearest by cosine, with ``_distance`` (0 … 2); ``exact`` ignores the index.
+
+        ``probes`` is the fewest partitions of an index that are looked into, ``refine`` how many times ``k``
+        are fetched and compared by their whole vectors where the index holds shortened ones.
+        """
+        names = [*columns, "_distance"]
+        if not self._lake.fine:
+            query = self._searched().search(vector, vector_column_name="vector").distance_type("cosine")
+            query = query.bypass_vector_index() if exact else query
+            return _narrowed(query, where, names, k)
+        asked = {"column": "vector", "q": vector, "k": k, "metric": "cosine", "use_index": not exact}
+        tuned = {"minimum_nprobes": probes, "refine_factor": refine}
+        asked |= {name: value for name, value in tuned.items() if value}
+        return self._reader().to_table(columns=names, filter=where, prefilter=True, nearest=asked)
 
     @told("searching by text")
     def match(
@@ -239,13 +248,22 @@ class Handle(Pieces):
         where: str | None = None,
         columns: Sequence[str] = ("id",),
         phrase: bool = False,
+        every: bool = False,
     ) -> pa.Table:
-        """The ``k`` rows that match ``text`` best by BM25, with ``_score``."""
-        from lancedb import query as asking
+        """The ``k`` rows that match ``text`` best by BM25, with ``_score``; ``every``: all of its words."""
+        from lance import query as asking
 
+        how: dict[str, Any] = {} if phrase or not every else {"operator": asking.FullTextOperator.AND}
         kind: Any = asking.PhraseQuery if phrase else asking.MatchQuery
-        query = self._searched().search(kind(text, column), query_type="fts")
-        return _narrowed(query, where, [*columns, "_score"], k)
+        names = [*columns, "_score"]
+        if self._lake.fine:
+            asked = kind(text, column, **how)
+            return self._reader().to_table(columns=names, filter=where, prefilter=True, full_text_query=asked, limit=k)
+        from lancedb import query as elsewhere
+
+        how = {"operator": elsewhere.FullTextOperator.AND} if how else {}
+        kind = elsewhere.PhraseQuery if phrase else elsewhere.MatchQuery
+        return _narrowed(self._searched().search(kind(text, column, **how), query_type="fts"), where, names, k)
 
     # -- writing ----------------------------------------------------------------------------------
 

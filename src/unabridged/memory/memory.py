@@ -17,6 +17,7 @@ from unabridged.memory.images import ArrowFiles, Files, FolderFiles, HereFiles, 
 from unabridged.memory.migration import migrate
 from unabridged.memory.outside import Ledger, Models, Outside
 from unabridged.memory.reading import Reader
+from unabridged.memory.recall_memory import Recalling
 from unabridged.memory.records import Artifact, Pending, QueryRecord, RequestRecord, Snapshot
 from unabridged.memory.series import SeriesShelf
 from unabridged.memory.stats import Statistics, statistics
@@ -40,7 +41,7 @@ DATASET = "default"
 BULK = 10_000  # texts a commit in add_many: large enough that a commit's 10 ms do not count
 
 
-class Memory(Reader):
+class Memory(Recalling):
     """One dataset of a memory, for any number of threads; other processes may have it open too.
 
     >>> memory = Memory.open("memory://")

@@ -1,0 +1,131 @@
+"""What the lanes of a recall share: one query as each of them sees it, and what a lane brings back."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from unabridged.memory.where import among, both, equals, is_null, not_null
+
+if TYPE_CHECKING:
+    from unabridged.memory.commits import View
+    from unabridged.memory.recall_scope import Scope
+    from unabridged.memory.recall_words import Words
+
+__all__ = ["INDEXES_OF", "Asking", "Found", "Holdings", "Lane", "Ranking", "holdings"]
+
+# The logical indexes (SPEC A15), as tables and roles; a document that has chunks is whole, one without is a passage.
+INDEXES_OF: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "passage": ("artifacts", ("chunk", "document", "web_search", "observation")),
+    "summary": ("artifacts", ("summary",)),
+    "document": ("artifacts", ("document",)),
+    "fact": ("edges", ()),
+    "entity": ("entities", ()),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One row that a lane found, with the lane's own score: higher is better, whatever the unit."""
+
+    table: str
+    id: str
+    score: float
+    role: str | None = None
+
+
+Ranking = Sequence[Found]  # best first
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """One query as its lanes see it; ``depth`` is how many rows each index of a lane brings."""
+
+    view: View
+    words: Words
+    scope: Scope
+    holdings: Holdings
+    indexes: frozenset[str]
+    vector: Any = field(default=None, repr=False)
+    depth: int = 50
+
+    def where(self, index: str) -> str | None:
+        """The filter of an index's rows; ``"false"`` where nothing can pass it."""
+        table, roles = INDEXES_OF[index]
+        if table == "artifacts":
+            held = self.holdings.roles
+            others = any(held[role] and role not in roles for role in held)
+            scope = self.scope.artifacts(expiring=self.holdings.expiring)
+            return both(among("role", roles) if others else None, scope)
+        stated = self.scope.stated(self.view, "edge_artifact" if index == "fact" else "entity_artifact")
+        if stated is not None and not stated:
+            return "false"
+        within = None if stated is None else among("id", stated)
+        return both(within, self.scope.edges() if index == "fact" else None)
+
+
+Lane = Callable[[Asking], Mapping[str, Ranking]]  # by logical index
+
+
+class Holdings:
+    """What a view holds, as far as it decides what has to be asked; each fact is looked up once a view."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._mutex = threading.RLock()
+
+    @cached_property
+    def roles(self) -> Mapping[str, int]:
+        """Artifacts by role."""
+        names = ("document", "chunk", "summary", "web_search", "observation")
+        return {name: self._view["artifacts"].count(equals("role", name)) for name in names}
+
+    @cached_property
+    def expiring(self) -> bool:
+        """Whether any artifact ever runs out."""
+        return bool(self._view["artifacts"].count(not_null("expires_at")))
+
+    @cached_property
+    def embedded(self) -> bool:
+        """Whether every artifact has a vector."""
+        return not self._view["artifacts"].count(is_null("embedder"))
+
+    @cached_property
+    def lexical(self) -> bool:
+        """Whether any artifact is indexed under other words than its own."""
+        return bool(self._view["artifacts"].count(not_null("lexical")))
+
+    @cached_property
+    def edges(self) -> int:
+        """How many facts there are, ended ones too."""
+        return self._view["edges"].count()
+
+    @cached_property
+    def entities(self) -> int:
+        """How many entities there are."""
+        return self._view["entities"].count()
+
+    def holds(self, index: str) -> bool:
+        """Whether an index has any rows at all."""
+        if index in {"fact", "entity"}:
+            return bool(self.edges if index == "fact" else self.entities)
+        if index == "document":
+            return bool(self.roles["document"] and self.roles["chunk"])
+        return any(self.roles[role] for role in INDEXES_OF[index][1])
+
+
+_known: weakref.WeakKeyDictionary[View, Holdings] = weakref.WeakKeyDictionary()
+_mutex = threading.Lock()
+
+
+def holdings(view: View) -> Holdings:
+    """What a view holds."""
+    with _mutex:
+        found = _known.get(view)
+        if found is None:
+            found = _known[view] = Holdings(view)
+        return found

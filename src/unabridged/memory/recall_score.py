@@ -1,0 +1,110 @@
+"""A score that means something: how far above what has nothing to do with a dataset a hit stands (SPEC R1, case 44).
+
+A cosine of 0.7 is a good match for one model and noise for another. So a few sentences about remote things
+are asked of the dataset once for each model and size; what the best match of such a stranger reaches is 0.5, an
+identical vector is 1. What a text says of the query's words counts beside it, and a vector that points away
+from the query's counts against it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unabridged.memory.recall_words import coverage, folded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from unabridged.memory.commits import View
+    from unabridged.memory.recall_words import Words
+
+__all__ = ["STRANGERS", "THRESHOLD", "Calibration", "calibrate", "cosine", "relevance"]
+
+THRESHOLD = 0.5  # what a stranger's best match reaches
+STRANGERS = (
+    "The oboist tuned her reed before the second movement of the concerto.",
+    "Simmer the lentils with cumin until they are soft, then add lemon.",
+    "The goalkeeper was sent off in the third minute of extra time.",
+    "Glaciers carve U-shaped valleys as they move downhill.",
+    "My grandmother knitted a blue scarf for the wedding.",
+    "The patient was given antibiotics for an infection of the inner ear.",
+    "Ferries to the island leave twice a day in winter.",
+    "A kestrel hovered above the hedge and then dropped.",
+    "The court dismissed the appeal because it was filed too late.",
+    "Prune the roses in March, just above an outward-facing bud.",
+    "Mortgage rates fell again while inflation stayed high.",
+    "The knight takes the bishop and gives check from f7.",
+    "Sediment cores show when the volcano last erupted.",
+    "He forgot his umbrella on the night train to Lisbon.",
+    "flurbish wexing dronta plimmer quosk",
+    "zxcv qwpo lkjh mnbv asdfg",
+)
+_TRIMMED = 2  # strangers whose best match is set aside: the dataset may be about lentils
+_COVERED = 0.55  # share of a query's words at which their sharing alone is as good as a stranger's best vector
+_LEAST = 0.02  # scores are kept this far from certainty before they are combined
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The cosine that a stranger's best match reaches in a table; where it is not known, as a model in general."""
+
+    stranger: float = 0.3
+
+    def of(self, cosine: float) -> float:
+        """A cosine as a score: 0 opposite, 0.5 a stranger's best match, 1 identical.
+
+        >>> Calibration(0.3).of(0.3), Calibration(0.3).of(1.0), Calibration(0.3).of(-1.0)
+        (0.5, 1.0, 0.0)
+        """
+        if cosine >= self.stranger:
+            return 0.5 + 0.5 * min(1.0, (cosine - self.stranger) / max(1e-6, 1 - self.stranger))
+        return max(0.0, 0.5 * (cosine + 1) / (self.stranger + 1))
+
+
+def calibrate(view: View, table: str, strangers: Sequence[Any]) -> Calibration:
+    """Ask a table for the best match of each stranger (vectors)."""
+    best = []
+    for vector in strangers:
+        distances = view[table].nearest(vector, 1, columns=["id"])["_distance"].to_pylist()
+        best += [1.0 - distance for distance in distances if distance is not None]
+    kept = sorted(best)[: max(1, len(best) - _TRIMMED)]
+    return Calibration(min(0.95, max(0.0, kept[-1]))) if kept else Calibration()
+
+
+def cosine(one: Any, other: Any) -> float:
+    """The cosine of two vectors."""
+    one, other = np.asarray(one, dtype=np.float32), np.asarray(other, dtype=np.float32)
+    norms = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float(one @ other) / norms if norms else 0.0
+
+
+def relevance(words: Words, text: str, near: float | None, calibration: Calibration) -> float:
+    """How relevant a text is: ``near`` is the cosine of its vector and the query's, if there are both.
+
+    >>> from unabridged.memory.recall_words import words_in
+    >>> query = words_in("Where does Alice work?")
+    >>> relevance(query, "Alice works at Acme.", 0.5, Calibration(0.3)) > 0.9
+    True
+    >>> relevance(query, "The weather was fine.", 0.1, Calibration(0.3)) < 0.2
+    True
+    """
+    if words.whole and f" {words.whole} " in f" {folded(text)} ":
+        return 1.0
+    said = coverage(words, text)
+    lexical = 0.5 * said / _COVERED if said < _COVERED else 0.5 + 0.5 * (said - _COVERED) / (1 - _COVERED)
+    if near is None:
+        return lexical
+    return _expit(_logit(lexical) + _logit(calibration.of(near)))
+
+
+def _logit(score: float) -> float:
+    held = min(1 - _LEAST, max(_LEAST, score))
+    return math.log(held / (1 - held))
+
+
+def _expit(value: float) -> float:
+    return 1 / (1 + math.exp(-value))

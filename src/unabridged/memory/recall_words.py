@@ -1,0 +1,182 @@
+"""A query's words: what carries meaning, how they are written in full text, how much of them a text says (pure).
+
+Full text folds case and accents itself. Traditional and simplified Chinese are folded here, on the query's
+side: it is asked in both, so that what is stored is never rewritten.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+from itertools import islice, product
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["Words", "coverage", "folded", "han_forms", "simplified", "words_in"]
+
+FORMS = 4  # ways to write one query in traditional characters: 乾 and 幹 are both 干
+WORD_LIMIT = 64  # words of a query that are asked of full text; a longer one is a text, and its rarest words tell
+
+_HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_UNSPACED = rf"{_HAN}\u3040-\u30ff\u0e00-\u0e7f\u1780-\u17ff\u1000-\u109f\u0e80-\u0eff"
+_TERM = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+(?:['’][^\W\d_{_UNSPACED}]+)?")
+_QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|«([^»]+)»|「([^」]+)」')
+_SUFFIX = re.compile(r"(?<=[^\W\d_]{3})(?:'s|’s|ies|ing|ed|es|s|e|y)$")
+
+# Words that say how a sentence is built, not what it is about. They are asked only where nothing else is.
+FUNCTION_WORDS = frozenset(
+    """
+    a an the this that these those there here it its he him his she her hers they them their theirs we our ours
+    you your yours i me my who whom whose which what when where why how is are was were be been being am do does
+    did doing done have has had having will would shall should can could may might must of in on at by for from to
+    with without into onto upon about above below over under between among through during before after again then
+    than as if else and or nor but not no so such too very just only own same other some any each every all both few
+    more most much many also because while until against out up down off via s t don didn doesn isn aren wasn
+    weren won wouldn shouldn couldn hasn haven hadn ll ve re d m tell give please
+    der das ein eine einer eines einem einen und oder aber nicht ist sind wird werden wurde wurden sein
+    haben hatte ich du er sie wir ihr mein dein unser von zu zum zur im am an auf aus nach seit vor für
+    wer wen wem was wann wo warum wie welche welcher welches
+    le la les une des du de et ou mais ne pas est sont était être a ont avoir je tu il elle nous vous ils elles
+    mon mes ta tes sa ses ce cet cette ces au aux en dans pour avec sans qui que quoi quand où
+    pourquoi comment quel quelle quels quelles
+    el una unos unas y o no era haber yo tú él ella nosotros ellos mi tu su sus al
+    del con por para sobre entre quien quién qué cuando cuándo donde dónde cómo cual cuál
+    """.split()
+)
+_PARTICLES = frozenset("的了是在和与與及吗嗎呢吧啊呀之也都就而且或被把将將对對从從はがをにへとでもやのかねよだ")
+_ASKS = frozenset("什么 什麼 怎么 怎麼 为什么 為什麼 哪里 哪裡 多少 如何 何時 何处".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A query, read: the words that carry it, the phrases in quotation marks, whether it asks something."""
+
+    text: str
+    terms: tuple[str, ...]
+    phrases: tuple[str, ...]
+    asks: bool
+    whole: str
+
+    @property
+    def matched(self) -> str:
+        """What full text is asked: each word once, in every way of writing it."""
+        return " ".join(dict.fromkeys(form for term in self.terms[:WORD_LIMIT] for form in han_forms(term)))
+
+
+def words_in(query: str) -> Words:
+    """Read a query.
+
+    >>> words_in('Who works at "Acme Corp"?').terms
+    ('works', 'acme', 'corp')
+    >>> words_in("Is it for IT?").terms
+    ('it',)
+    """
+    written = [match[0] for match in _TERM.finditer(query)]
+    found = [word.casefold() for word in written]
+    names = set() if query.isupper() else {word.casefold() for word in written if len(word) > 1 and word.isupper()}
+    terms = tuple(dict.fromkeys(word for word in found if word in names or _carries(word)))
+    phrases = tuple(next(filter(None, groups)).strip() for groups in _QUOTED.findall(query))
+    asks = query.rstrip().endswith(("?", "？", "؟")) or bool(found and found[0] in _OPENERS)
+    return Words(query, terms or tuple(dict.fromkeys(found)), tuple(filter(None, phrases)), asks, folded(query))
+
+
+_OPENERS = frozenset("who whom whose which what when where why how is are was were do does did can could will".split())
+
+
+def _carries(word: str) -> bool:
+    return word not in FUNCTION_WORDS and word not in _ASKS and not (len(word) == 1 and word in _PARTICLES)
+
+
+@cache
+def _variants() -> tuple[Mapping[int, str], Mapping[str, str]]:
+    """Traditional to simplified, and a simplified character with all its traditional forms."""
+    lines = (files("unabridged") / "data" / "han_variants.txt").read_text("utf-8").split()
+    return {ord(form): line[0] for line in lines for form in line[1:]}, {line[0]: line[1:] for line in lines}
+
+
+def simplified(text: str) -> str:
+    """Text with traditional Chinese characters as simplified ones; as long as before.
+
+    >>> simplified("自然語言 abc")
+    '自然语言 abc'
+    """
+    return text if text.isascii() else text.translate(_variants()[0])
+
+
+@lru_cache(maxsize=4096)
+def han_forms(term: str) -> tuple[str, ...]:
+    """A word as it is, in simplified characters, and in traditional ones (at most four of those).
+
+    >>> han_forms("自然语言")
+    ('自然语言', '自然語言')
+    """
+    plain = simplified(term)
+    forms = _variants()[1] if not term.isascii() else {}
+    ways = product(*((forms.get(letter) or letter) for letter in plain)) if forms else ()
+    return tuple(dict.fromkeys([term, plain, *("".join(way) for way in islice(ways, FORMS))]))
+
+
+def folded(text: str) -> str:
+    """Text as words are compared: case, accents, width and Chinese variants folded, words apart by one space.
+
+    >>> folded("Café-Crème,  自然語言!")
+    'cafe creme 自然语言'
+    """
+    text = text.casefold()
+    if not text.isascii():
+        marked = unicodedata.normalize("NFKD", text)
+        text = simplified(unicodedata.normalize("NFC", "".join(c for c in marked if not unicodedata.combining(c))))
+    return " ".join(_TERM.findall(text))
+
+
+def coverage(words: Words, text: str) -> float:
+    """How much of the query's words a text says, 0 to 1; unspaced scripts by pairs of characters.
+
+    >>> coverage(words_in("Who runs the café?"), "She was running a cafe.")
+    1.0
+    """
+    parts = parts_of(words)
+    if not parts:
+        return 0.0
+    body = folded(text)
+    stems = {stem(word) for word in body.split()}
+    return sum(weight for part, weight in parts.items() if _says(part, stems, body)) / sum(parts.values())
+
+
+def _says(part: str, stems: set[str], body: str) -> bool:
+    return part in stems or (not part.isascii() and part in body)
+
+
+def parts_of(words: Words) -> Mapping[str, float]:
+    """What is looked for of a query: stems, and pairs of characters; each word weighs the same in all."""
+    parts: dict[str, float] = {}
+    for term in folded(" ".join(words.terms)).split():
+        pieces = list(_pieces(term))
+        for piece in pieces:
+            parts[piece] = max(parts.get(piece, 0.0), max(1.0, len(term) / 4) / len(pieces) if len(pieces) > 1 else 1.0)
+    return parts
+
+
+def _pieces(term: str) -> Iterator[str]:
+    if re.match(rf"[{_UNSPACED}]", term) and len(term) > 1:
+        yield from (term[at : at + 2] for at in range(len(term) - 1))
+    else:
+        yield stem(term)
+
+
+@lru_cache(maxsize=65_536)
+def stem(word: str) -> str:
+    """A word without its commonest English ending, for comparing only.
+
+    >>> stem("running"), stem("runs"), stem("companies"), stem("company")
+    ('run', 'run', 'compan', 'compan')
+    """
+    if not word.isascii() or len(word) < 4:
+        return word
+    cut = _SUFFIX.sub("", word)
+    return cut[:-1] if len(cut) > 3 and cut[-1] == cut[-2] and len(cut) < len(word) and cut[-1] not in "ls" else cut
