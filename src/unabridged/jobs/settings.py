@@ -156,6 +156,18 @@ class JobSettings:
         """The job's own folder: journal, staged rows, answers."""
         return Path(self.folder or default_jobs_folder()) / self.id
 
+    @property
+    def text_as(self) -> str | None:
+        """The column of the output that keeps the text, if it is kept."""
+        source = self.source
+        kept = "*" in source.keep or source.text in source.keep or self.sink.format == "memory"
+        return source.text if kept else None
+
+    @staticmethod
+    def places(paths: tuple[str, ...]) -> list[str]:
+        """Paths that mean the same wherever the command is run from."""
+        return _places(paths)
+
     def _aim(self) -> list[Any]:
         sink = self.sink
         return [_places((sink.target,)) if sink.target else [], sink.format, sink.column, sink.dataset]

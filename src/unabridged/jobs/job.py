@@ -1,0 +1,345 @@
+"""A job from beginning to end: open or resume, embed what is not done, try again what may pass, publish, report."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import warnings
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from unabridged.errors import JobError, UnknownTokens
+from unabridged.jobs.answers import Answers
+from unabridged.jobs.configuration import admit, forked
+from unabridged.jobs.embed import open_embedder
+from unabridged.jobs.flow import Flow, ThreadRunner
+from unabridged.jobs.journal import Journal
+from unabridged.jobs.meter import Meter, Stopped
+from unabridged.jobs.publish import feed_of
+from unabridged.jobs.shards import Gaps, chosen, shards
+from unabridged.jobs.source import Part, open_source
+from unabridged.jobs.staging import Staging
+from unabridged.jobs.state import REQUESTS, JobProgress, JobReport, Lock, cost_of
+from unabridged.jobs.target import Target, open_target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from unabridged.embedding.embedder import Embedder
+    from unabridged.jobs.flow import Runner
+    from unabridged.jobs.journal import PartState
+    from unabridged.jobs.meter import Observer
+    from unabridged.jobs.settings import JobSettings
+    from unabridged.jobs.shard import Shard, ShardResult
+    from unabridged.jobs.source import Source
+
+__all__ = ["retry_job", "run_job"]
+
+_PASSES = 3  # times that rows are tried again whose failure may pass by itself
+_TELL_EVERY = 0.1  # seconds between two calls of ``progress``
+
+
+def run_job(
+    settings: JobSettings,
+    *,
+    progress: Callable[[JobProgress], None] | None = None,
+    cancel: threading.Event | None = None,
+    runner: Callable[[JobSettings, Embedder, Answers], Runner] = ThreadRunner,
+    observer: Observer | None = None,
+) -> JobReport:
+    """Run a job, or go on with it where it ended, however it ended.
+
+    ``progress`` is called from this thread, about ten times a second; ``cancel`` ends the job once what is under way is
+    back; ``runner`` says where shards are embedded; ``observer`` is told of each request.
+
+    Raises what stopped the job: a provider's refusal that the next text would meet as well
+    (:class:`~unabridged.errors.AuthFailed`, :class:`~unabridged.errors.ModelNotFound`, …), :class:`OSError` for a full
+    disk, :class:`~unabridged.errors.JobError` for another configuration under the same name. Nothing that is
+    done is lost, nothing is marked as failed for it: run the job again.
+
+    >>> import tempfile, pathlib
+    >>> from unabridged.jobs.settings import EmbedderSpec, JobSettings, SinkSettings, SourceSettings
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "in.jsonl").write_text('{"text": "one"}\\n{"text": "two"}\\n')
+    >>> source, sink = SourceSettings((str(folder / "in.jsonl"),)), SinkSettings(str(folder / "out.parquet"))
+    >>> report = run_job(JobSettings(source, sink, EmbedderSpec("hashing"), folder=str(folder / "jobs")))
+    >>> report.status, report.counts.done, report.counts.adds_up
+    ('done', 2, True)
+    """
+    return _run(settings, progress, cancel, runner, observer, retry=False)
+
+
+def retry_job(
+    settings: JobSettings,
+    *,
+    progress: Callable[[JobProgress], None] | None = None,
+    cancel: threading.Event | None = None,
+    runner: Callable[[JobSettings, Embedder, Answers], Runner] = ThreadRunner,
+    observer: Observer | None = None,
+) -> JobReport:
+    """Try the rows that failed again, and those alone; else as :func:`run_job`."""
+    return _run(settings, progress, cancel, runner, observer, retry=True)
+
+
+def _run(
+    settings: JobSettings,
+    progress: Callable[[JobProgress], None] | None,
+    cancel: threading.Event | None,
+    runner: Callable[[JobSettings, Embedder, Answers], Runner],
+    observer: Observer | None,
+    *,
+    retry: bool,
+) -> JobReport:
+    source = open_source(settings.source)
+    lock = Lock(settings.place)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnknownTokens)  # a line each for a million rows helps nobody
+            settings, journal = _opened(settings)
+            with journal:
+                job = _Job(settings, journal, source, open_target(settings), progress, cancel or threading.Event())
+                return job.run(runner, observer, retry=retry)
+    finally:
+        lock.release()
+
+
+def _opened(settings: JobSettings) -> tuple[JobSettings, Journal]:
+    """The journal, if it is of this job; of a fork, if that is what another configuration means."""
+    journal = Journal(settings.place)
+    try:
+        fork = admit(journal, settings)
+    except BaseException:
+        journal.close()
+        raise
+    if not fork:
+        return settings, journal
+    journal.close()
+    other = forked(settings)
+    journal = Journal(other.place)
+    admit(journal, other)
+    return other, journal
+
+
+@dataclass(slots=True, eq=False)
+class _Job:
+    """One run of a job."""
+
+    settings: JobSettings
+    journal: Journal
+    source: Source
+    target: Target
+    progress: Callable[[JobProgress], None] | None
+    cancel: threading.Event
+    halt: threading.Event = field(default_factory=threading.Event)
+    parts: list[Part] = field(default_factory=list)
+    states: dict[int, tuple[Part, PartState]] = field(default_factory=dict)
+    total: int | None = None
+    retrying: bool = False
+    told: float = 0.0
+    began: float = field(default_factory=time.monotonic)
+    notes: list[str] = field(default_factory=list)
+    meter: Meter = field(init=False)
+    staging: Staging = field(init=False)
+
+    def run(
+        self,
+        runner: Callable[[JobSettings, Embedder, Answers], Runner],
+        observer: Observer | None,
+        *,
+        retry: bool,
+    ) -> JobReport:
+        """Embed, publish, report; whatever happens stands in the journal."""
+        settings, place = self.settings, self.settings.place
+        self.target.check(ours=self.journal.get("target") is not None)
+        number = self.journal.begin_run(os.getpid())
+        status, reason = "interrupted", None
+        self.staging = Staging(place / "staged")
+        self.staging.sweep(block.file for block in self.journal.blocks(unpublished=True) if block.file)
+        self.meter = Meter(
+            place / REQUESTS,
+            max_requests=settings.max_requests,
+            max_cost=settings.max_cost,
+            price=settings.price,
+            cancel=self.halt,
+            observer=observer,
+        )
+        try:
+            self.embed(runner, retry=retry)
+            status, reason = self.ended()
+            self.publish()
+        except Stopped as stopped:
+            if self.meter.reached is None:
+                reason = str(stopped)
+                raise JobError(f"{reason}; {_resume(settings)}") from None
+            status, reason = "stopped", self.meter.reached
+        except Exception as error:
+            status, reason = "stopped", str(error) or type(error).__name__
+            error.add_note(f"nothing that is done is lost; {_resume(settings)}")
+            raise
+        finally:
+            self.meter.close()
+            self.journal.end_run(number, status, reason)
+        return self.report(status, reason)
+
+    def embed(self, runner: Callable[[JobSettings, Embedder, Answers], Runner], *, retry: bool) -> None:
+        """Everything that is not done."""
+        self.enroll()
+        with Answers(self.settings.place / "answers") as answers:
+            embedder = open_embedder(self.settings, self.meter, answers)
+            running = runner(self.settings, embedder, answers)
+            try:
+                if retry:
+                    self.again(running, passing=False)
+                else:
+                    self.flow(running, self.fresh())
+                    self.finish_parts()
+                    for at in range(_PASSES):
+                        if not self.again(running, passing=True, wait=2.0**at - 1):
+                            break
+                if not any(self.journal.failures(passing=True, limit=1)):
+                    answers.clear()
+            finally:
+                running.close()
+                embedder.close()
+
+    def enroll(self) -> None:
+        """Every part, as it is now."""
+        self.parts = list(self.source.parts())
+        for part in self.parts:
+            state = self.journal.part(part.name, part.identity)
+            self.states[state.number] = part, state
+        known = [part.rows if part.rows is not None else state.rows for part, state in self.states.values()]
+        self.total = None if any(rows is None for rows in known) else sum(rows or 0 for rows in known)
+        self.journal.set("total", self.total)
+
+    def fresh(self) -> Iterator[Shard]:
+        """The shards that are not done, of every part."""
+        for part, state in self.states.values():
+            gaps = Gaps(self.journal.spans(state.number, state.generation))
+            if state.rows is not None and gaps.covers(state.rows):
+                continue
+            settings = self.settings
+            yield from shards(
+                self.source,
+                part,
+                state.number,
+                gaps,
+                rows=settings.block_rows,
+                characters=settings.block_characters,
+            )
+
+    def finish_parts(self) -> None:
+        """All have been read to their ends."""
+        for _, state in self.states.values():
+            spans = self.journal.spans(state.number, state.generation)
+            self.journal.finish_part(state.number, max((after for _, after in spans), default=0))
+
+    def again(self, running: Runner, *, passing: bool, wait: float = 0.0) -> bool:
+        """Try rows again that failed; whether there were any."""
+        wanted = {number: self.journal.failed_rows(number, passing=passing) for number in self.states}
+        if not any(wanted.values()):
+            return False
+        self.cancel.wait(wait)
+        self.retrying = True
+        try:
+            self.flow(
+                running,
+                (
+                    shard
+                    for number, rows in wanted.items()
+                    for shard in chosen(self.source, self.states[number][0], number, rows, self.settings.block_rows)
+                ),
+            )
+        finally:
+            self.retrying = False
+        return True
+
+    def flow(self, running: Runner, waiting: Iterator[Shard]) -> None:
+        """Send shards through."""
+        Flow(
+            running,
+            note=self.note,
+            tick=self.tick,
+            halt=self.halt,
+            cancel=self.cancel,
+            patience=self.settings.patience,
+        ).run(waiting)
+
+    def note(self, shard: Shard, result: ShardResult) -> None:
+        """A shard is back: stage it, then note it."""
+        generation = self.states[shard.part][1].generation
+        if result.fingerprint and self.journal.get("fingerprint") is None:
+            self.journal.set("fingerprint", result.fingerprint)
+        if result.width and self.journal.get("width") is None:
+            self.journal.set("width", result.width)
+        file = None
+        if result.table is not None:
+            file = self.staging.write(result.table, part=shard.part, first=shard.first)
+        if self.retrying:
+            self.journal.retried(result, generation, [shard.row(at) for at in range(len(shard))], file=file)
+        else:
+            self.journal.add_block(result, generation, file=file)
+
+    def publish(self) -> None:
+        """All that is staged, into the sink."""
+        self.tick("writing", now=True)
+        feed = feed_of(self.journal, self.staging)
+        if feed is None:
+            return
+        self.journal.set("target", self.target.publish(feed))
+        if not any(self.journal.failures(limit=1)):
+            self.journal.mark_published(block.id for block in feed.blocks)
+            self.staging.sweep([])
+
+    def ended(self) -> tuple[str, str | None]:
+        """How it ended, when all has been read."""
+        failed = self.journal.counts().failed
+        return ("failed", f"{failed:,} rows failed") if failed else ("done", None)
+
+    def tick(self, phase: str = "embedding", *, now: bool = False) -> None:
+        """Tell whoever watches, not too often."""
+        moment = time.monotonic()
+        if self.progress is None or not (now or moment - self.told >= _TELL_EVERY):
+            return
+        self.told = moment
+        counts, spent = self.journal.counts(), self.meter.spent
+        self.progress(
+            JobProgress(
+                rows=counts.done + counts.skipped + counts.failed,
+                total=self.total,
+                failed=counts.failed,
+                skipped=counts.skipped,
+                tokens=spent.tokens,
+                requests=spent.requests,
+                cost=cost_of(spent.tokens, self.settings.price),
+                seconds=moment - self.began,
+                phase=phase,
+            )
+        )
+
+    def report(self, status: str, reason: str | None) -> JobReport:
+        """What it ended with."""
+        counts = self.journal.counts()
+        meter = Meter(self.settings.place / REQUESTS)
+        spent = meter.spent
+        meter.close()
+        return JobReport(
+            id=self.settings.id,
+            folder=str(self.settings.place),
+            status=status,
+            reason=reason,
+            counts=counts,
+            tokens=spent.tokens,
+            requests=spent.requests,
+            cost=cost_of(spent.tokens, self.settings.price),
+            seconds=time.monotonic() - self.began,
+            target=self.journal.get("target"),
+            causes=self.journal.causes(),
+            passed_over=dict(getattr(self.source, "passed_over", {})),
+            notes=tuple(self.notes),
+        )
+
+
+def _resume(settings: JobSettings) -> str:
+    return f"run the job again and it goes on ({settings.id})"

@@ -1,0 +1,394 @@
+"""The journal: what is done, by content and fingerprint, in a SQLite file in the job's own folder.
+
+A block of rows is done once its line stands here; its vectors were staged, under a name of their own, before
+that, so whatever moment a process dies at, a block is either done with its vectors or not done at all. Every
+method is one transaction.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import time
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from unabridged.jobs.shard import FailedRow, ShardResult
+
+__all__ = ["Block", "Counts", "Failure", "Journal", "PartState", "RunRecord"]
+
+FILE = "journal.sqlite"
+VERSION = 1
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS parts (
+    number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, identity TEXT NOT NULL,
+    rows INTEGER, generation INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE IF NOT EXISTS blocks (
+    id INTEGER PRIMARY KEY, part INTEGER NOT NULL, generation INTEGER NOT NULL, first INTEGER NOT NULL,
+    after INTEGER NOT NULL, rows INTEGER NOT NULL, done INTEGER NOT NULL, same INTEGER NOT NULL,
+    retried INTEGER NOT NULL, file TEXT, keys BLOB NOT NULL, tokens INTEGER NOT NULL, chunks INTEGER NOT NULL,
+    requests INTEGER NOT NULL, lengths TEXT NOT NULL, pieces TEXT NOT NULL, fingerprint TEXT NOT NULL,
+    published INTEGER NOT NULL DEFAULT 0, at REAL NOT NULL);
+CREATE INDEX IF NOT EXISTS blocks_of ON blocks (part, generation, first);
+CREATE TABLE IF NOT EXISTS failed (
+    part INTEGER NOT NULL, row INTEGER NOT NULL, id TEXT NOT NULL, kind TEXT NOT NULL, reason TEXT NOT NULL,
+    passing INTEGER NOT NULL, tries INTEGER NOT NULL, at REAL NOT NULL, PRIMARY KEY (part, row)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS skipped (
+    part INTEGER NOT NULL, row INTEGER NOT NULL, PRIMARY KEY (part, row)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS runs (
+    id INTEGER PRIMARY KEY, began REAL NOT NULL, ended REAL, status TEXT NOT NULL, reason TEXT, pid INTEGER NOT NULL);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PartState:
+    """A part of the source as the journal knows it; ``rows`` once it has been read to its end."""
+
+    number: int
+    name: str
+    identity: str
+    rows: int | None
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block that is done: rows ``first`` to ``after`` of its part, and the file that its vectors are staged in."""
+
+    id: int
+    part: int
+    generation: int
+    first: int
+    after: int
+    done: int
+    file: str | None
+    retried: bool
+    published: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A row that has no vector, and why."""
+
+    part: str
+    row: int
+    id: str
+    kind: str
+    reason: str
+    tries: int
+    passing: bool
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What adds up: ``rows`` read are those done, skipped as blank, and failed."""
+
+    rows: int = 0
+    done: int = 0
+    skipped: int = 0
+    failed: int = 0
+    tokens: int = 0
+    chunks: int = 0
+    blocks: int = 0
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether every row that was read is accounted for."""
+        return self.rows == self.done + self.skipped + self.failed
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One run of the job."""
+
+    id: int
+    began: float
+    ended: float | None
+    status: str
+    reason: str | None
+    pid: int
+
+
+class Journal:
+    """The journal of one job. Thread-safe; one process writes, any may read.
+
+    >>> import tempfile, pathlib
+    >>> with Journal(pathlib.Path(tempfile.mkdtemp())) as journal:
+    ...     journal.set("status", "new")
+    ...     journal.get("status"), journal.counts().adds_up
+    ('new', True)
+    """
+
+    def __init__(self, folder: Path, *, read_only: bool = False) -> None:
+        self.folder = folder
+        place = folder / FILE
+        self._lock = threading.RLock()
+        if read_only:
+            self._db = sqlite3.connect(f"{place.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+            return
+        folder.mkdir(parents=True, exist_ok=True)
+        self._db = sqlite3.connect(place, check_same_thread=False, isolation_level=None, timeout=30)
+        # FULL: a line of the journal is on the disk before the answers that it makes superfluous are removed.
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=30000"):
+            self._db.execute(f"PRAGMA {pragma}").fetchall()
+        self._db.executescript(_SCHEMA)
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- about the job -------------------------------------------------------------------------------
+
+    def get(self, key: str) -> Any:
+        """A value by its name; ``None`` where there is none."""
+        row = self._one("SELECT value FROM about WHERE key = ?", key)
+        return None if row is None else json.loads(row[0])
+
+    def set(self, key: str, value: Any) -> None:
+        """Keep a value (JSON)."""
+        self._do("INSERT OR REPLACE INTO about VALUES (?, ?)", key, json.dumps(value))
+
+    def begin_run(self, pid: int) -> int:
+        """A run begins; its number."""
+        with self._lock:
+            made = self._db.execute(
+                "INSERT INTO runs (began, status, pid) VALUES (?, 'running', ?)", (time.time(), pid)
+            )
+            return int(made.lastrowid or 0)
+
+    def end_run(self, run: int, status: str, reason: str | None) -> None:
+        """It ended, how and why."""
+        self._do("UPDATE runs SET ended = ?, status = ?, reason = ? WHERE id = ?", time.time(), status, reason, run)
+
+    def runs(self) -> list[RunRecord]:
+        """Every run, oldest first."""
+        return [RunRecord(*row) for row in self._all("SELECT id, began, ended, status, reason, pid FROM runs")]
+
+    # -- parts ---------------------------------------------------------------------------------------
+
+    def parts(self) -> dict[str, PartState]:
+        """Every part, by name, in order."""
+        rows = self._all("SELECT number, name, identity, rows, generation FROM parts ORDER BY number")
+        return {row[1]: PartState(*row) for row in rows}
+
+    def part(self, name: str, identity: str) -> PartState:
+        """A part as it is now: known, new, or changed since it was read (then its next generation begins)."""
+        with self._lock, self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            row = self._one("SELECT number, name, identity, rows, generation FROM parts WHERE name = ?", name)
+            if row is None:
+                self._db.execute("INSERT INTO parts (name, identity) VALUES (?, ?)", (name, identity))
+            elif row[2] != identity:
+                self._db.execute(
+                    "UPDATE parts SET identity = ?, rows = NULL, generation = generation + 1 WHERE name = ?",
+                    (identity, name),
+                )
+                self._db.execute("DELETE FROM failed WHERE part = ?", (row[0],))
+                self._db.execute("DELETE FROM skipped WHERE part = ?", (row[0],))
+            return PartState(
+                *self._one("SELECT number, name, identity, rows, generation FROM parts WHERE name = ?", name)
+            )
+
+    def finish_part(self, number: int, rows: int) -> None:
+        """A part was read to its end: it has so many rows."""
+        self._do("UPDATE parts SET rows = ? WHERE number = ?", rows, number)
+
+    def rename_identity(self, name: str, identity: str) -> None:
+        """We changed the part ourselves (a column was added): what is done stays done."""
+        self._do("UPDATE parts SET identity = ? WHERE name = ?", identity, name)
+
+    # -- blocks --------------------------------------------------------------------------------------
+
+    def add_block(self, result: ShardResult, generation: int, *, file: str | None, same: int = 0) -> None:
+        """A block is done: its finished rows are staged, its failed ones listed. All of it, or nothing."""
+        row = (
+            result.part,
+            generation,
+            result.first,
+            result.end,
+            result.rows,
+            result.done,
+            same,
+            0,
+            file,
+            result.keys,
+            result.tokens,
+            result.chunks,
+            result.usage.requests,
+            json.dumps(result.lengths),
+            json.dumps(result.pieces),
+            result.fingerprint,
+            time.time(),
+        )
+        with self._lock, self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._insert_block(row)
+            self._insert_failed(result.part, result.failed)
+            self._insert_skipped(result.part, result.skipped)
+
+    def retried(self, result: ShardResult, generation: int, rows: Sequence[int], *, file: str | None) -> None:
+        """Rows that had failed were tried again: those that are done now leave the table of failures."""
+        still = {each.row for each in result.failed}
+        gone = [(result.part, row) for row in rows if row not in still]
+        line = (
+            result.part,
+            generation,
+            result.first,
+            result.end,
+            0,  # they were counted as read when they failed
+            result.done,
+            0,
+            1,
+            file,
+            result.keys,
+            result.tokens,
+            result.chunks,
+            result.usage.requests,
+            json.dumps(result.lengths),
+            json.dumps(result.pieces),
+            result.fingerprint,
+            time.time(),
+        )
+        with self._lock, self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            if result.done:
+                self._insert_block(line)
+            self._db.executemany("DELETE FROM failed WHERE part = ? AND row = ?", gone)
+            self._insert_failed(result.part, result.failed)
+            self._insert_skipped(result.part, result.skipped)
+
+    def _insert_block(self, row: tuple[Any, ...]) -> None:
+        self._db.execute(
+            "INSERT INTO blocks (part, generation, first, after, rows, done, same, retried, file, keys, tokens, chunks,"
+            " requests, lengths, pieces, fingerprint, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            row,
+        )
+
+    def _insert_failed(self, part: int, failed: Iterable[FailedRow]) -> None:
+        self._db.executemany(
+            "INSERT INTO failed (part, row, id, kind, reason, passing, tries, at) VALUES (?, ?, ?, ?, ?, ?, 1, ?)"
+            " ON CONFLICT (part, row) DO UPDATE SET kind = excluded.kind, reason = excluded.reason,"
+            " passing = excluded.passing, tries = tries + 1, at = excluded.at",
+            [(part, one.row, one.id, one.kind, one.reason, int(one.passing), time.time()) for one in failed],
+        )
+
+    def _insert_skipped(self, part: int, rows: Iterable[int]) -> None:
+        self._db.executemany("INSERT OR REPLACE INTO skipped VALUES (?, ?)", [(part, row) for row in rows])
+
+    def spans(self, part: int, generation: int) -> list[tuple[int, int]]:
+        """The rows of a part that are done, as spans in order; what lies between is still to be read."""
+        rows = self._all(
+            "SELECT first, after FROM blocks WHERE part = ? AND generation = ? AND retried = 0 ORDER BY first",
+            part,
+            generation,
+        )
+        return [(first, after) for first, after in rows]
+
+    def blocks(self, *, unpublished: bool = False) -> list[Block]:
+        """The blocks in the order of their rows."""
+        where = " WHERE published = 0" if unpublished else ""
+        rows = self._all(
+            "SELECT id, part, generation, first, after, done, file, retried, published FROM blocks"
+            + where
+            + " ORDER BY part, generation, first, id"
+        )
+        return [Block(*row[:7], bool(row[7]), bool(row[8])) for row in rows]
+
+    def keys(self, part: int, *, before: int | None = None) -> list[tuple[int, bytes]]:
+        """The keys of a part's rows, a block at a time, oldest first; ``before`` leaves newer generations out."""
+        return [
+            (row[0], row[1])
+            for row in self._all(
+                "SELECT id, keys FROM blocks WHERE part = ? AND generation < ? ORDER BY generation, first, id",
+                part,
+                1 << 62 if before is None else before,
+            )
+        ]
+
+    def mark_published(self, blocks: Iterable[int]) -> None:
+        """The sink has these blocks, and holds them for good."""
+        with self._lock, self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.executemany(
+                "UPDATE blocks SET published = 1, file = NULL WHERE id = ?", [(block,) for block in blocks]
+            )
+
+    # -- what people ask -----------------------------------------------------------------------------
+
+    def counts(self) -> Counts:
+        """Rows read, done, skipped and failed, of each part as it is now."""
+        of = " FROM blocks b JOIN parts p ON b.part = p.number AND b.generation = p.generation"
+        sums = self._one(
+            "SELECT COALESCE(SUM(b.rows), 0), COALESCE(SUM(b.done + b.same), 0), COALESCE(SUM(b.tokens), 0),"
+            " COALESCE(SUM(b.chunks), 0), COUNT(*)" + of
+        )
+        failed = self._one("SELECT COUNT(*) FROM failed")[0]
+        skipped = self._one("SELECT COUNT(*) FROM skipped")[0]
+        return Counts(sums[0], sums[1], skipped, failed, sums[2], sums[3], sums[4])
+
+    def failures(self, *, passing: bool = False, limit: int | None = None) -> Iterator[Failure]:
+        """The rows that failed, in order; ``passing``: only those that may do by themselves."""
+        rows = self._all(
+            "SELECT p.name, f.row, f.id, f.kind, f.reason, f.tries, f.passing, f.at FROM failed f"
+            " JOIN parts p ON p.number = f.part WHERE f.passing OR ? ORDER BY f.part, f.row LIMIT ?",
+            int(not passing),
+            -1 if limit is None else limit,
+        )
+        return (Failure(*row[:6], bool(row[6]), row[7]) for row in rows)
+
+    def causes(self) -> dict[str, int]:
+        """How many rows failed, by kind, the most frequent first."""
+        rows = self._all("SELECT kind, COUNT(*) FROM failed GROUP BY kind ORDER BY 2 DESC, 1")
+        return dict(rows)
+
+    def failed_rows(self, part: int, *, passing: bool) -> list[int]:
+        """The rows of a part to try again."""
+        rows = self._all(
+            "SELECT row FROM failed WHERE part = ? AND (passing OR ?) ORDER BY row", part, int(not passing)
+        )
+        return [row[0] for row in rows]
+
+    def history(self) -> list[Mapping[str, Any]]:
+        """A line a block, for reports: when, how many rows, tokens, chunks, requests, and their spread.
+
+        ``lengths`` and ``pieces`` count rows by the power of two of their tokens and chunks.
+        """
+        names = ("at", "rows", "done", "tokens", "chunks", "requests", "lengths", "pieces")
+        rows = self._all("SELECT at, rows, done, tokens, chunks, requests, lengths, pieces FROM blocks ORDER BY at")
+        lists = ("lengths", "pieces")
+        return [
+            {name: json.loads(value) if name in lists else value for name, value in zip(names, row, strict=True)}
+            for row in rows
+        ]
+
+    def summary(self) -> dict[str, Any]:
+        """The counts, as plain data."""
+        return asdict(self.counts())
+
+    # -- SQLite --------------------------------------------------------------------------------------
+
+    def _do(self, sql: str, *given: Any) -> None:
+        with self._lock:
+            self._db.execute(sql, given)
+
+    def _one(self, sql: str, *given: Any) -> Any:
+        with self._lock:
+            return self._db.execute(sql, given).fetchone()
+
+    def _all(self, sql: str, *given: Any) -> list[Any]:
+        with self._lock:
+            return self._db.execute(sql, given).fetchall()

@@ -1,0 +1,216 @@
+"""Where texts come from: every kind of source as parts, and each part as rows in a fixed order.
+
+A part is what can change by itself: a file, a table, the files of a folder. Its identity says whether it is
+still what it was when it was read; within it a row is known by its number. A reader begins at any row, so a
+resumed job does not read what it has done.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from unabridged.errors import ConfigError
+from unabridged.jobs.rows import OWN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from unabridged.jobs.settings import SourceSettings
+
+__all__ = ["FORMATS", "Part", "Rows", "Source", "as_rows", "format_of", "kept_columns", "open_source"]
+
+FORMATS = ("parquet", "arrow", "jsonl", "csv", "lance", "huggingface", "files", "memory")
+_ENDINGS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".lance": "lance",
+}
+_PACKED = (".gz", ".zst", ".zstd", ".bz2")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What can change by itself. ``rows`` is how many it has, if that is known without reading it."""
+
+    name: str
+    identity: str
+    rows: int | None = None
+    at: Any = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Some rows of a part: a table with ``id``, ``text`` and what is kept.
+
+    Row ``first`` is the first; ``numbers`` are the rows where they do not follow each other, ``after`` the row
+    that comes next, and ``errors`` say of positions why there is no text.
+    """
+
+    first: int
+    table: pa.Table = field(repr=False)
+    errors: tuple[tuple[int, str], ...] = ()
+    numbers: tuple[int, ...] | None = None
+    after: int = -1
+
+    def __len__(self) -> int:
+        """How many rows."""
+        return int(self.table.num_rows)
+
+
+class Source(Protocol):
+    """Parts, and their rows."""
+
+    def parts(self) -> Iterator[Part]:
+        """Every part, in a fixed order."""
+        ...
+
+    def read(self, part: Part, start: int = 0) -> Iterator[Rows]:
+        """The rows of a part from row ``start`` on, in order, some at a time."""
+        ...
+
+
+def open_source(settings: SourceSettings) -> Source:
+    """The source that settings mean. Raises for a format that cannot be told, or a path that leads nowhere.
+
+    >>> import tempfile, pathlib
+    >>> from unabridged.jobs.settings import SourceSettings
+    >>> place = pathlib.Path(tempfile.mkdtemp()) / "rows.jsonl"
+    >>> _ = place.write_text('{"text": "one"}\\n{"text": "two"}\\n')
+    >>> source = open_source(SourceSettings((str(place),)))
+    >>> [rows.table["text"].to_pylist() for part in source.parts() for rows in source.read(part)]
+    [['one', 'two']]
+    """
+    if not settings.paths:
+        raise ConfigError("source.paths", "found none, expected a file, a folder, a pattern, a URI or -")
+    kind = format_of(settings)
+    if kind in ("jsonl", "csv"):
+        from unabridged.jobs.source_lines import LineSource
+
+        return LineSource(settings, kind)
+    if kind == "files":
+        from unabridged.jobs.source_files import FileSource
+
+        return FileSource(settings)
+    if kind == "lance":
+        from unabridged.jobs.lance import LanceSource
+
+        return LanceSource(settings)
+    if kind == "memory":
+        from unabridged.jobs.memory import MemorySource
+
+        return MemorySource(settings)
+    from unabridged.jobs.source_tables import ArrowSource, ParquetSource
+
+    return ParquetSource(settings) if kind == "parquet" else ArrowSource(settings, kind)
+
+
+def format_of(settings: SourceSettings) -> str:
+    """The format as given, or as the endings of the paths tell it."""
+    if settings.format is not None:
+        if settings.format not in FORMATS:
+            raise ConfigError("source.format", f"found {settings.format!r}, expected one of {', '.join(FORMATS)}")
+        return settings.format
+    kinds = {_told(path, settings) for path in settings.paths}
+    if len(kinds) > 1:
+        raise ConfigError("source.paths", f"found {', '.join(sorted(kinds))} together, expected one format in a job")
+    return kinds.pop()
+
+
+def _told(path: str, settings: SourceSettings) -> str:
+    if path == "-":
+        return "jsonl"
+    name = path.rstrip("/").lower()
+    for packed in _PACKED:
+        name = name.removesuffix(packed)
+    for ending, kind in _ENDINGS.items():
+        if name.endswith(ending):
+            return kind
+    return _of_a_folder(path, settings)
+
+
+def _of_a_folder(path: str, settings: SourceSettings) -> str:
+    """What a folder holds: tables of one kind, a saved dataset, or files that are a text each."""
+    from unabridged.jobs.places import find, place_of
+    from unabridged.jobs.source_tables import is_saved_dataset
+
+    place = place_of(path, settings.storage)
+    if not place.exists or not place.is_folder:
+        return "files"
+    if is_saved_dataset(place):
+        return "huggingface"
+    try:
+        found = find(path, settings.storage, endings=tuple(_ENDINGS) + tuple(_PACKED))
+    except ValueError:
+        return "files"
+    kinds = {_by_ending(each.path) for each in found}
+    every = sum(1 for _ in find(path, settings.storage, endings=("",)))
+    return kinds.pop() if len(kinds) == 1 and every == len(found) and None not in kinds else "files"  # type: ignore[return-value]
+
+
+def _by_ending(path: str) -> str | None:
+    name = path.lower()
+    for packed in _PACKED:
+        name = name.removesuffix(packed)
+    return next((kind for ending, kind in _ENDINGS.items() if name.endswith(ending)), None)
+
+
+def kept_columns(settings: SourceSettings, names: Sequence[str], where: str) -> list[str]:
+    """The columns to carry along, of those that a part has. Raises for one that is not there, or is ours."""
+    if "*" in settings.keep:
+        return [name for name in names if name not in (settings.text, settings.id, *OWN)]
+    wanted = [name for name in settings.keep if name not in (settings.text, settings.id)]
+    for name in (settings.text, *((settings.id,) if settings.id else ()), *wanted):
+        if name not in names:
+            raise ConfigError(where, f"has no column {name!r}; it has {', '.join(names) or 'none'}")
+    ours = next((name for name in wanted if name in OWN), None)
+    if ours is not None:
+        raise ConfigError("source.keep", f"found {ours!r}, which is a column of the output; rename it in the source")
+    return wanted
+
+
+def as_rows(table: pa.Table, settings: SourceSettings, part: str, first: int, kept: Sequence[str]) -> Rows:
+    """Rows of a table as the source has it: text and id as strings, nulls as rows that could not be read."""
+    if settings.text not in table.column_names:
+        raise ConfigError(part, f"has no column {settings.text!r}; it has {', '.join(table.column_names)}")
+    text = _strings(table[settings.text], part, settings.text)
+    named = None if settings.id is None else pc.cast(_plain(table[settings.id]), pa.string())
+    if named is None:
+        ids = pa.array([f"{part}:{first + at}" for at in range(table.num_rows)], pa.string())
+    elif named.null_count:
+        ids = pa.array(
+            [f"{part}:{first + at}" if each is None else each for at, each in enumerate(named.to_pylist())],
+            pa.string(),
+        )
+    else:
+        ids = named
+    errors: tuple[tuple[int, str], ...] = ()
+    if text.null_count:
+        missing = pc.indices_nonzero(pc.is_null(text)).to_pylist()
+        errors = tuple((int(at), f"column {settings.text!r} is null") for at in missing)
+    columns = {"id": ids, "text": text, **{name: table[name] for name in kept}}
+    return Rows(first, pa.table(columns), errors, after=first + table.num_rows)
+
+
+def _plain(column: Any) -> Any:
+    return pc.cast(column, column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _strings(column: Any, part: str, name: str) -> Any:
+    plain = _plain(column)
+    kind = plain.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+        if pa.types.is_null(kind):
+            return pc.cast(plain, pa.string())
+        raise ConfigError(part, f"column {name!r} is {kind}, expected text")
+    return plain
