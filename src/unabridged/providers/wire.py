@@ -168,11 +168,11 @@ class AsyncNetwork(httpcore.AsyncNetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
         """Connect, trying a host's addresses side by side where the first is slow."""
-        source = None if local_address is None else (local_address, 0)
+        options: dict[str, Any] = {"local_addr": None if local_address is None else (local_address, 0)}
+        if isinstance(asyncio.get_running_loop(), asyncio.BaseEventLoop):  # other loops, uvloop's, know no such delay
+            options["happy_eyeballs_delay"] = 0.25
         try:
-            reader, writer = await asyncio.open_connection(
-                host, port, limit=_BUFFER, local_addr=source, happy_eyeballs_delay=0.25
-            )
+            reader, writer = await asyncio.open_connection(host, port, limit=_BUFFER, **options)
         except OSError as error:
             raise httpcore.ConnectError(str(error)) from error
         return _AsyncStream(reader, writer)

@@ -11,6 +11,8 @@ import logging
 import re
 import secrets
 import time
+import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unabridged.server.auth import authenticate, is_near, is_public
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Frame"]
 
 _log = logging.getLogger("unabridged.server")
+_PACKAGE = Path(__file__).parents[1]
 _GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -77,7 +80,7 @@ class _Exchange:
             await self._answer(problem)
         except Exception as error:  # noqa: BLE001 -- a caller gets an answer, whatever happened
             _log.error(
-                "request %s failed: %s", self._id, type(error).__name__, exc_info=_log.isEnabledFor(logging.DEBUG)
+                "request %s failed: %s", self._id, _in_brief(error), exc_info=_log.isEnabledFor(logging.DEBUG)
             )
             await self._answer(Problem(500, "a fault of the server's own; its log has the request id"))
         finally:
@@ -122,3 +125,10 @@ class _Exchange:
         # The route's pattern, not the path: a path may hold what a caller typed.
         route = getattr(self._scope.get("route"), "path", "-")
         _log.info("%s %s %d %.1f ms %s %s", self._scope["method"], route, self._status, took, caller, self._id)
+
+
+def _in_brief(error: Exception) -> str:
+    """Kind and place: an error's words may quote what a caller sent."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_relative_to(_PACKAGE)]
+    place = f" in {Path(frames[-1].filename).relative_to(_PACKAGE)}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{place}"

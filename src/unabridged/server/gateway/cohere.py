@@ -34,7 +34,7 @@ class Embed(Asked):
     texts: Annotated[list[str], Field(min_length=1)] | None = Field(default=None, description="Texts of any length.")
     model: str | None = Field(default=None, description="A name of /v1/models; default: the server's first.")
     input_type: str | None = Field(default=None, description="search_query, search_document, classification, …")
-    embedding_types: Annotated[list[Form], Field(min_length=1)] = ["float"]
+    embedding_types: Annotated[list[Form], Field(min_length=1)] = Field(default=["float"])
     output_dimension: Annotated[int, Field(ge=1, le=65_536)] | None = None
     truncate: Literal["NONE", "START", "END"] = Field(default="END", description="Accepted: nothing is cut off here.")
     max_tokens: int | None = Field(default=None, description="Accepted: nothing is cut off here.")
