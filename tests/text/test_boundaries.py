@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unabridged.text import boundaries
-from unabridged.text.boundaries import Lines, Marks, Sentences, Words, lines, paragraphs, sentences
+from unabridged.text.boundaries import Lines, Marks, Words, lines, paragraphs
 from unabridged.text.graphemes import forced_cut, forced_start, grapheme_cut
 from unabridged.text.scan import Scan, bits_at, later, spread
+from unabridged.text.sentences import Sentences, sentences
 
 BRIEF = settings(max_examples=150, deadline=None)
 BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*")

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unabridged.errors import CapUnenforceable
-from unabridged.text.boundaries import Lines, Sentences, Words, paragraphs
+from unabridged.text.boundaries import Lines, Words, paragraphs
 from unabridged.text.engine import Meter, pack
 from unabridged.text.measure import Characters, Utf8Bytes
 from unabridged.text.packing import cut, to_chunks
+from unabridged.text.sentences import Sentences
 from unabridged.text.tokens import Estimate, as_tokenizer
 from unabridged.types import Span
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from unabridged.text.boundaries import Sentences, Words
+from unabridged.text.boundaries import Words
 from unabridged.text.lexical import words_of
+from unabridged.text.sentences import Sentences
 from unabridged.types import Span
 
 if TYPE_CHECKING:

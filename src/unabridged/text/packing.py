@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from unabridged.errors import ConfigError
-from unabridged.text.boundaries import Lines, Sentences, Words, lines, paragraphs
+from unabridged.text.boundaries import Lines, Words, lines, paragraphs
 from unabridged.text.engine import Meter, pack
 from unabridged.text.measure import Characters, Starts, Utf8Bytes, utf8_length
+from unabridged.text.sentences import Sentences
 from unabridged.text.tokens import as_tokenizer
 from unabridged.types import Chunk, Span
 

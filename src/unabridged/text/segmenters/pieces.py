@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence  # noqa: TC003
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from unabridged.text.boundaries import Lines, Sentences, Words
+from unabridged.text.boundaries import Lines, Words
 from unabridged.text.engine import Meter, pack
+from unabridged.text.sentences import Sentences
 from unabridged.types import Span
 
 if TYPE_CHECKING:

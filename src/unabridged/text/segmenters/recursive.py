@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from unabridged.errors import ConfigError
-from unabridged.text.boundaries import Lines, Marks, Sentences, Words, paragraphs
+from unabridged.text.boundaries import Lines, Marks, Words, paragraphs
 from unabridged.text.engine import Meter, pack
 from unabridged.text.segmenters.pieces import Cut
+from unabridged.text.sentences import Sentences
 
 if TYPE_CHECKING:
     from unabridged.text.boundaries import Level

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unabridged.errors import ConfigError
-from unabridged.text.boundaries import sentences
 from unabridged.text.segmenters.models import LimitReached
 from unabridged.text.segmenters.paragraph import segment_paragraph
 from unabridged.text.segmenters.pieces import Cut, pack_window
+from unabridged.text.sentences import sentences
 from unabridged.types import Span
 
 if TYPE_CHECKING:
