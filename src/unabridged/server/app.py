@@ -14,8 +14,9 @@ from starlette.exceptions import HTTPException
 from unabridged.config import Config, load_config
 from unabridged.errors import UnabridgedError
 from unabridged.server import health
-from unabridged.server.faults import as_problem
+from unabridged.server.faults import problem_of
 from unabridged.server.frame import Frame
+from unabridged.server.gateway import direct
 from unabridged.server.problems import Problem, problem_response
 from unabridged.server.settings import ServerSettings
 from unabridged.server.state import Server
@@ -72,7 +73,7 @@ def create_app(config: Config | None = None, *, settings: ServerSettings | None 
     app.add_exception_handler(HTTPException, _answer)
     app.add_exception_handler(RequestValidationError, _answer)
     app.add_exception_handler(UnabridgedError, _answer)
-    app.add_middleware(Frame, server=server)
+    app.add_middleware(Frame, server=server, direct=direct)
     return app
 
 
@@ -131,10 +132,7 @@ def _problem(error: Exception) -> Problem:
     if isinstance(error, Problem):
         return error
     if isinstance(error, UnabridgedError):
-        found = as_problem(error)
-        if found.status >= 500:
-            _log.warning("%s: %s", type(error).__name__, error)
-        return found
+        return problem_of(error)
     if isinstance(error, RequestValidationError):
         return _invalid(error)
     assert isinstance(error, HTTPException)  # noqa: S101 -- these are what the handlers are for

@@ -5,6 +5,8 @@ What a model's server said stays here: it may quote the text, or name a host.
 
 from __future__ import annotations
 
+import logging
+from http import HTTPStatus
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -32,7 +34,9 @@ from unabridged.server.problems import Problem
 if TYPE_CHECKING:
     from unabridged.types import Fault
 
-__all__ = ["as_problem"]
+__all__ = ["as_problem", "problem_of"]
+
+_log = logging.getLogger("unabridged.server")
 
 # Fault kind -> status, code, what the caller reads.
 _FAULTS = {
@@ -53,6 +57,14 @@ _FAULTS = {
 _UNREACHED = (502, "upstream_error", "the model's server failed, or cannot be reached")
 _PARAMS = {"invalid_dimensions": "dimensions", "model_not_found": "model", "empty_input": "input"}
 _SAME = {"wrong_shape": "bad_reply", "bad_values": "bad_reply", "batch_count": "request_overflow"}
+
+
+def problem_of(error: UnabridgedError) -> Problem:
+    """As :func:`as_problem`; what is not the caller's to change goes into the log, in our own words."""
+    found = as_problem(error)
+    if found.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        _log.warning("%s: %s", type(error).__name__, error)
+    return found
 
 
 def as_problem(error: UnabridgedError) -> Problem:

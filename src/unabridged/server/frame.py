@@ -15,15 +15,24 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from starlette.requests import Request
+
+from unabridged.errors import UnabridgedError
 from unabridged.server.auth import authenticate, is_near, is_public
 from unabridged.server.bodies import Body
-from unabridged.server.headers import preflight, refuse_strangers, shared, written
+from unabridged.server.faults import problem_of
+from unabridged.server.headers import written
 from unabridged.server.problems import Problem, problem_response
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from unabridged.server.state import Server
+
+    Handler = Callable[[Request], Awaitable[Response]]
 
 __all__ = ["Frame"]
 
@@ -35,18 +44,42 @@ _GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 class Frame:
     """The outermost layer of the application."""
 
-    def __init__(self, app: ASGIApp, server: Server) -> None:
+    def __init__(self, app: ASGIApp, server: Server, direct: Mapping[tuple[str, str], Handler]) -> None:
         self._app = app
         self._server = server
+        self._direct = {key: _Direct(key[1], handler) for key, handler in direct.items()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] == "http":
-            await _Exchange(self._server, scope, receive, send).run(self._app)
+            app = self._direct.get((scope["method"], scope["path"]), self._app)
+            await _Exchange(self._server, scope, receive, send).run(app)
         elif scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         else:  # no route here speaks anything else
             await send({"type": "websocket.close", "code": 1003})
+
+
+class _Direct:
+    """A function of a request as an application of its own.
+
+    Half of what a request for a cached vector costs is finding its route and looking for dependencies that
+    it has not; for a few exact paths that is left out.
+    """
+
+    __slots__ = ("_handler", "path")
+
+    def __init__(self, path: str, handler: Handler) -> None:
+        self.path = path
+        self._handler = handler
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["route"] = self  # for the log
+        try:
+            answer = await self._handler(Request(scope, receive))
+        except UnabridgedError as error:
+            raise problem_of(error) from None
+        await answer(scope, receive, send)
 
 
 class _Exchange:
@@ -59,10 +92,10 @@ class _Exchange:
         self._send = send
         self._started = time.perf_counter()
         self._status = 0
-        self._headers = {n.decode("latin-1"): v.decode("latin-1") for n, v in scope["headers"]}
-        given = self._headers.get("x-request-id", "")
-        self._id = given if _GIVEN_ID.fullmatch(given) else secrets.token_hex(8)
-        self._added = written(self._id, scope["path"])
+        self._headers = headers = {n.decode("latin-1"): v.decode("latin-1") for n, v in scope["headers"]}
+        given = headers.get("x-request-id")
+        self._id = given if given and _GIVEN_ID.fullmatch(given) else secrets.token_hex(8)
+        self._added = [(b"x-request-id", self._id.encode()), *written(scope["path"])]
         scope["unabridged.request_id"] = self._id
 
     async def run(self, app: ASGIApp) -> None:
@@ -70,7 +103,7 @@ class _Exchange:
         room = None
         try:
             self._admit()
-            if answer := preflight(scope["method"], self._headers, server.settings):
+            if scope["method"] == "OPTIONS" and (answer := server.strangers.preflight(self._headers)):
                 await answer(scope, self._receive, self._told)
                 return
             room = server.room.enter(exempt=is_public(scope["method"], scope["path"]))
@@ -79,9 +112,7 @@ class _Exchange:
         except Problem as problem:
             await self._answer(problem)
         except Exception as error:  # noqa: BLE001 -- a caller gets an answer, whatever happened
-            _log.error(
-                "request %s failed: %s", self._id, _in_brief(error), exc_info=_log.isEnabledFor(logging.DEBUG)
-            )
+            _log.error("request %s failed: %s", self._id, _in_brief(error), exc_info=_log.isEnabledFor(logging.DEBUG))
             await self._answer(Problem(500, "a fault of the server's own; its log has the request id"))
         finally:
             if room is not None:
@@ -91,10 +122,11 @@ class _Exchange:
     def _admit(self) -> None:
         """Where, from where, and who."""
         scope, server = self._scope, self._server
-        refuse_strangers(scope["method"], self._headers, server.settings)
-        if scope["method"] == "OPTIONS" and "origin" in self._headers:
-            return
-        self._added = [*self._added, *shared(self._headers, server.settings)]
+        server.strangers.refuse(scope["method"], self._headers)
+        if "origin" in self._headers:
+            self._added = [*server.strangers.shared(self._headers), *self._added]
+            if scope["method"] == "OPTIONS":
+                return
         if not is_public(scope["method"], scope["path"]):
             required = server.needs_keys or not is_near(scope.get("client"), self._headers)
             caller = authenticate(server.keys, self._headers, required=required)
@@ -114,7 +146,10 @@ class _Exchange:
             self._status = message["status"]
             own: list[Any] = message.setdefault("headers", [])
             named = {name for name, _ in own}
-            message["headers"] = [*own, *(pair for pair in self._added if pair[0] not in named)]
+            for pair in self._added:  # what stands first wins
+                if pair[0] not in named:
+                    named.add(pair[0])
+                    own.append(pair)
         await self._send(message)
 
     def _told_of(self) -> None:

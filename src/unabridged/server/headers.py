@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from unabridged.server.settings import ServerSettings
 
-__all__ = ["PAGE_POLICY", "preflight", "refuse_strangers", "shared", "written"]
+__all__ = ["PAGE_POLICY", "Strangers", "written"]
 
 Pairs = list[tuple[bytes, bytes]]
 
@@ -41,57 +42,64 @@ _ALLOWED = "authorization, content-type, x-api-key, idempotency-key, if-match, i
 _SHOWN = "x-request-id, retry-after, etag, x-unabridged-chunked, x-unabridged-cached, mcp-session-id"
 
 
-def written(request_id: str, path: str) -> Pairs:
-    """The headers of every answer; a route's own of the same name win."""
-    return [(b"x-request-id", request_id.encode()), *(_DATA if path.startswith(_DATA_PATHS) else _PAGE)]
+def written(path: str) -> Pairs:
+    """The headers of every answer under a path; a route's own of the same name win."""
+    return _DATA if path.startswith(_DATA_PATHS) else _PAGE
 
 
-def refuse_strangers(method: str, headers: Mapping[str, str], settings: ServerSettings) -> None:
-    """Refuse a request for another host, and one that a page from elsewhere sends.
+class Strangers:
+    """Who is no stranger: requests for one of the server's own hosts, from its own pages or those named.
 
-    Without keys, a browser on this machine is all that a page needs to get in: by a name of its own that
-    points here, or by a form that posts here.
+    Without keys, a browser on this machine is all that a page elsewhere needs to get in: by a name of its
+    own that points here, or by a form that posts here.
     """
-    host = headers.get("host", "")
-    if settings.hosts is not None and not _is_among(host, settings.hosts):
-        raise Problem(421, "this server does not answer for that host; see server.allowedHosts", code="unknown_host")
-    origin = headers.get("origin")
-    # By host alone: behind a proxy that speaks TLS the scheme is not ours to know.
-    if origin is not None and origin.partition("://")[2] != host and not _is_allowed(origin, settings):
-        raise Problem(403, "pages of that origin may not call; see server.corsOrigins", code="origin_forbidden")
-    if origin is None and method not in _SAFE and headers.get("sec-fetch-site") in {"cross-site", "same-site"}:
-        raise Problem(403, "pages from elsewhere may not call; see server.corsOrigins", code="origin_forbidden")
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self._hosts = settings.hosts
+        self._origins = frozenset(settings.cors_origins or ())
+
+    def refuse(self, method: str, headers: Mapping[str, str]) -> None:
+        """Raise problem 421 for another host, 403 for a page from elsewhere."""
+        host = headers.get("host", "")
+        if self._hosts is not None and _name(host) not in self._hosts and "*" not in self._hosts:
+            detail = "this server does not answer for that host; see server.allowedHosts"
+            raise Problem(421, detail, code="unknown_host")
+        origin = headers.get("origin")
+        if origin is not None:
+            # By host alone: behind a proxy that speaks TLS the scheme is not ours to know.
+            near = origin.partition("://")[2] == host or origin in self._origins
+        else:
+            near = method in _SAFE or headers.get("sec-fetch-site") not in {"cross-site", "same-site"}
+        if not near:
+            detail = "pages of that origin may not call; see server.corsOrigins"
+            raise Problem(403, detail, code="origin_forbidden")
+
+    def preflight(self, headers: Mapping[str, str]) -> Response | None:
+        """The answer to a browser that asks before it calls."""
+        if "access-control-request-method" not in headers:
+            return None
+        about = {name.decode(): value.decode("latin-1") for name, value in self.shared(headers)}
+        about |= {"access-control-allow-methods": _METHODS, "access-control-allow-headers": _ALLOWED}
+        return Response(status_code=204, headers={**about, "access-control-max-age": "600"})
+
+    def shared(self, headers: Mapping[str, str]) -> Pairs:
+        """What lets a page of a named origin read the answer."""
+        origin = headers.get("origin", "")
+        if origin not in self._origins:
+            return []
+        return [
+            (b"access-control-allow-origin", origin.encode("latin-1")),
+            (b"access-control-expose-headers", _SHOWN.encode()),
+            (b"cross-origin-resource-policy", b"cross-origin"),
+            (b"vary", b"Origin"),
+        ]
 
 
-def preflight(method: str, headers: Mapping[str, str], settings: ServerSettings) -> Response | None:
-    """The answer to a browser that asks before it calls."""
-    if method != "OPTIONS" or "access-control-request-method" not in headers:
-        return None
-    about = {name.decode(): value.decode() for name, value in shared(headers, settings)}
-    about |= {"access-control-allow-methods": _METHODS, "access-control-allow-headers": _ALLOWED}
-    return Response(status_code=204, headers={**about, "access-control-max-age": "600"})
-
-
-def shared(headers: Mapping[str, str], settings: ServerSettings) -> Pairs:
-    """What lets a page of a named origin read the answer."""
-    origin = headers.get("origin")
-    if origin is None or not _is_allowed(origin, settings):
-        return []
-    return [
-        (b"access-control-allow-origin", origin.encode("latin-1")),
-        (b"access-control-expose-headers", _SHOWN.encode()),
-        (b"cross-origin-resource-policy", b"cross-origin"),
-        (b"vary", b"Origin"),
-    ]
-
-
-def _is_allowed(origin: str, settings: ServerSettings) -> bool:
-    return origin in (settings.cors_origins or ())
-
-
-def _is_among(host: str, names: tuple[str, ...]) -> bool:
+@lru_cache(maxsize=256)
+def _name(host: str) -> str:
+    """The name in a Host header, without its port; brackets stay around an address of version 6."""
     try:
         name = urlsplit(f"//{host}").hostname or ""
     except ValueError:
-        return False
-    return "*" in names or name in names or f"[{name}]" in names
+        return ""
+    return f"[{name}]" if ":" in name else name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,9 +55,11 @@ class ServerSettings(ServerSection):
         """
         if self.allowed_hosts is not None:
             return tuple(name.lower() for name in self.allowed_hosts)
-        return (*_LOOPBACK_NAMES, self.host.lower()) if is_loopback(self.host) else None
+        own = f"[{self.host.strip('[]')}]" if ":" in self.host else self.host.lower()
+        return (*_LOOPBACK_NAMES, own) if is_loopback(self.host) else None
 
 
+@lru_cache(maxsize=1024)
 def is_loopback(host: str) -> bool:
     """Whether only programs of this machine reach an address.
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from unabridged.server.headers import Strangers
 from unabridged.server.hot import Hot
 from unabridged.server.keys import KeyFile, KeyRing
 from unabridged.server.limits import Meters
@@ -42,6 +43,7 @@ class Server:
         self.settings = settings
         self.config = _with_a_place(config)
         self.room = Room(settings)
+        self.strangers = Strangers(settings)
         self.keys = KeyRing(KeyFile(settings.keys_path), [key.get_secret_value() for key in settings.keys or ()])
         self.embedders = Upstreams(self.config, settings)
         self.meters = Meters(settings, settings.keys_path.with_name("use.sqlite"))

@@ -6,8 +6,16 @@ from fastapi import APIRouter
 
 from unabridged.server.gateway import cohere, ollama, openai, tei
 
-__all__ = ["router"]
+__all__ = ["direct", "router"]
 
 router = APIRouter()
 for _shape in (openai, cohere, ollama, tei):
     router.include_router(_shape.router)
+
+# Paths that are asked for most: the frame calls these without looking for a route.
+direct = {
+    ("POST", "/v1/embeddings"): openai.embeddings,
+    ("POST", "/v2/embed"): cohere.embed_v2,
+    ("POST", "/api/embed"): ollama.embed_,
+    ("POST", "/embed"): tei.embed_,
+}
