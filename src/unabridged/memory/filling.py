@@ -22,12 +22,12 @@ from unabridged.memory.vectors import (
 from unabridged.memory.where import among, not_null
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from unabridged.memory.commits import Draft, View
     from unabridged.memory.memory import Memory
 
-__all__ = ["fill", "lay", "reembed"]
+__all__ = ["change", "fill", "lay", "reembed", "texts_of"]
 
 
 def fill(memory: Memory, *, limit: int | None = None) -> int:
@@ -38,7 +38,7 @@ def fill(memory: Memory, *, limit: int | None = None) -> int:
     done = 0
     with memory.store.pinned() as view:
         for table in VECTOR_TABLES:
-            for batch in batches(_texts(view, table, missing_where(view.settings))):
+            for batch in batches(texts_of(view, table, missing_where(view.settings))):
                 part = batch if limit is None else batch[: limit - done]
                 if part:
                     _store(memory, table, part, embedder)
@@ -46,7 +46,8 @@ def fill(memory: Memory, *, limit: int | None = None) -> int:
     return done
 
 
-def _texts(view: View, table: str, where: str | None) -> Iterator[tuple[str, str]]:
+def texts_of(view: View, table: str, where: str | None) -> Iterator[tuple[str, str]]:
+    """Ids of a table's rows and what of each is embedded; rows of which nothing is are passed over."""
     for batch in view[table].batches(where, columns_of(table)):
         for record in from_table(table, pa.Table.from_batches([batch])):
             text = text_for(table, record)
@@ -86,7 +87,8 @@ def reembed(memory: Memory, embedder: EmbedderLike) -> int:
         with memory.store.pinned() as view:
             made = {table: _spill(view, table, embedder, Path(folder)) for table in VECTOR_TABLES}
         widths = [width for _, width in made.values() if width]
-        memory.store.commit(lambda draft: _change(draft, made, widths[0] if widths else None, fingerprint))
+        files = {table: (path,) for table, (path, _) in made.items()}
+        memory.store.commit(lambda draft: change(draft, files, widths[0] if widths else None, fingerprint))
     memory.embedder = embedder
     fill(memory)
     held = not_null("embedder")
@@ -97,7 +99,7 @@ def _spill(view: View, table: str, embedder: EmbedderLike, folder: Path) -> tupl
     """Ids and new vectors of one table, in a file."""
     path, width, writer = folder / f"{table}.arrow", 0, None
     try:
-        for part in batches(_texts(view, table, None)):
+        for part in batches(texts_of(view, table, None)):
             vectors = [checked_vector(v, width or None, table) for v in embed_texts(embedder, [t for _, t in part])]
             width = len(vectors[0])
             rows = pa.record_batch(
@@ -111,16 +113,17 @@ def _spill(view: View, table: str, embedder: EmbedderLike, folder: Path) -> tupl
     return path, width
 
 
-def _change(draft: Draft, made: dict[str, tuple[Path, int]], width: int | None, fingerprint: str) -> None:
+def change(draft: Draft, made: Mapping[str, Iterable[Path]], width: int | None, fingerprint: str) -> None:
+    """Draft another model's vectors in place of all there are: of each table, Arrow files of ids and vectors."""
     draft.drop_vectors()
     draft.set(width=None, fingerprint=None)
     if width is None:
         return
     draft.add_vectors(width, draft.settings["vector_type"])
     draft.set(fingerprint=fingerprint)
-    for table, (path, _) in made.items():
+    for table, paths in made.items():
         done: set[str] = set()
-        for batch in pa.ipc.open_file(path).read_all().to_batches() if path.exists() else ():
+        for batch in _spilled(paths):
             ids = batch["id"].to_pylist()
             vectors = list(batch["vector"].values.to_numpy().reshape(len(ids), width))
             draft.merge(table, _rows(ids, vectors, fingerprint, draft))
@@ -129,3 +132,10 @@ def _change(draft: Draft, made: dict[str, tuple[Path, int]], width: int | None, 
         rest = [id_ for id_ in late if id_ not in done]
         rows = {"id": pa.array(rest, pa.string()), "embedder": pa.array([None] * len(rest), pa.string())}
         draft.merge(table, pa.table(rows))
+
+
+def _spilled(paths: Iterable[Path]) -> Iterator[pa.RecordBatch]:
+    for path in paths:
+        if path.exists():
+            with pa.ipc.open_file(path) as file:
+                yield from file.read_all().to_batches()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from unabridged.errors import InputError, NotFound, StoreError
 from unabridged.memory import erasure, exchange, snapshots
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from unabridged.memory.asking import Asker
+    from unabridged.memory.remember_data import Options, Remembered
     from unabridged.memory.vectors import EmbedderLike
     from unabridged.providers.websearch import SearchProvider
     from unabridged.types import Chunk
@@ -114,8 +115,9 @@ class Memory(Recalling):
         ``uri`` is a folder, ``memory://`` or what LanceDB opens (``s3://``, ``gs://``, ``az://``,
         ``db://``). ``embedder`` gives vectors to what is added; without one everything is stored and
         nothing embedded. ``chat`` (a Chat, a function of messages, or an Asker) is what extraction and
-        answers ask; ``websearch`` is what web searches ask. ``snapshot`` opens an earlier state, read-only. ``unsupported`` says what
-        becomes of facts that lose their last source: ``delete`` or ``keep``. ``vector_type`` is
+        answers ask; ``websearch`` is what web searches ask. ``snapshot`` opens an earlier state,
+        read-only. ``unsupported`` says what becomes of facts that lose their last source: ``delete`` or
+        ``keep``. ``vector_type`` is
         ``float32`` or ``float16``, for a new dataset. ``grace`` is how many seconds a superseded
         version stays for readers.
         """
@@ -229,6 +231,23 @@ class Memory(Recalling):
         with self.write(embed=False) as tx:
             tx.update(artifact, **changes)
         return self.artifacts.get(identity(artifact))
+
+    def remember(self, text: str, **given: Unpack[Options]) -> Remembered:
+        """A text with its chunks, entities and facts, each with its source; see :class:`Options` (SPEC A12).
+
+        Needs a chat model (``open(…, chat=…)``) for entities, facts and summaries; without one the text is
+        stored, embedded and searchable, and ``notes`` of the answer say so. Raises what refused a call, with
+        nothing stored; :class:`~unabridged.errors.RememberFailed` once a part of a long text is.
+        """
+        from unabridged.memory.remember import remember
+
+        return remember(self, text, given)
+
+    async def aremember(self, text: str, **given: Unpack[Options]) -> Remembered:
+        """As :meth:`remember`, for async callers; cancelling the task stops it between two steps."""
+        from unabridged.memory.remember import aremember
+
+        return await aremember(self, text, given)
 
     def delete(
         self, artifacts: Artifact | str | Iterable[Artifact | str], *, unsupported: str | None = None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from unabridged.memory.plain import plain
+
 if TYPE_CHECKING:
     import datetime as dt
     import threading
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from unabridged.memory.records import Edge, Entity
     from unabridged.memory.trajectory import Step
 
-__all__ = ["ChunkOutcome", "Derived", "Event", "Options", "Remembered", "SummaryOutcome", "plain"]
+__all__ = ["ChunkOutcome", "Derived", "Event", "Options", "Remembered", "SummaryOutcome"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,17 +147,3 @@ class Remembered:
             made["chunks"] = plain(self.chunks)
         asked = ("derived", "series", "image_id", "pending", "trajectory", "estimate")
         return made | {name: plain(value) for name in asked if (value := getattr(self, name))}
-
-
-def plain(value: Any) -> Any:
-    """Records as JSON has them: moments in ISO 8601, tuples as lists."""
-    import datetime as dt
-    from dataclasses import fields, is_dataclass
-
-    if is_dataclass(value):
-        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, dt.datetime):
-        return value.isoformat()
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
-    return {key: plain(each) for key, each in value.items()} if isinstance(value, dict) else value

@@ -134,7 +134,8 @@ class Comparison:
         return verdicts
 
     def _decision(self, each: Any) -> tuple[int, Verdict]:
-        at, kind = (each.get("fact"), each.get("verdict")) if isinstance(each, dict) else (None, None)
+        at: Any = each.get("fact") if isinstance(each, dict) else None
+        kind = each.get("verdict") if isinstance(each, dict) else None
         if not _number(at, len(self.claims)) or kind not in VERDICTS:
             raise Untrusted("the comparison's answer decides on a fact that was not asked about")
         named = each.get("known") or []

@@ -15,7 +15,7 @@ from unabridged.memory.outside import Outside
 from unabridged.memory.paging import Page, metadata_where, optional, page, span_where
 from unabridged.memory.records import Point, Series
 from unabridged.memory.settle import changed_rows, fetch
-from unabridged.memory.values import checked_metadata, checked_name, moment, new_id, now
+from unabridged.memory.values import checked_metadata, checked_name, digest, moment, new_id, now
 from unabridged.memory.where import among, batched, both, equals
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from unabridged.memory.commits import Draft, Source, Store
 
-__all__ = ["SeriesShelf", "Stats"]
+__all__ = ["SeriesShelf", "Stats", "stats_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +97,17 @@ class SeriesShelf:
         """The series of that name."""
         return next(iter(self._source.ask(lambda view: view.records("series", equals("name", name)))), None)
 
-    def append(self, series: Series | str, points: Iterable[tuple[Any, float]]) -> int:
-        """Add (time, value) points; how many. Nothing is ever overwritten."""
+    def append(self, series: Series | str, points: Iterable[tuple[Any, float]], *, once: str | None = None) -> int:
+        """Add (time, value) points; how many. Nothing is ever overwritten.
+
+        ``once`` names the request that adds them: added again under the same name, they are there once.
+        """
         key = self.get(identity(series)).id
         rows = [Point(id=new_id(), series_id=key, time=_time(t), value=_value(v)) for t, v in points]
-        self._points.append(rows)
+        if once is None:
+            self._points.append(rows)
+        else:
+            self._points.put([replace(row, id=digest(once, key, str(at))[:32]) for at, row in enumerate(rows)])
         return len(rows)
 
     def points(self, series: Series | str, *, since: Any = None, until: Any = None) -> list[tuple[dt.datetime, float]]:
@@ -111,7 +117,7 @@ class SeriesShelf:
 
     def stats(self, series: Series | str, *, since: Any = None, until: Any = None) -> Stats:
         """What the points of one window say."""
-        return _stats(self.points(series, since=since, until=until))
+        return stats_of(self.points(series, since=since, until=until))
 
     def windows(
         self, series: Series | str, width: dt.timedelta, *, since: Any = None, until: Any = None
@@ -123,7 +129,7 @@ class SeriesShelf:
         parts: dict[int, list[tuple[dt.datetime, float]]] = {}
         for point in self.points(series, since=since, until=until):
             parts.setdefault((point[0] - epoch) // width, []).append(point)
-        return [(epoch + at * width, _stats(points)) for at, points in sorted(parts.items())]
+        return [(epoch + at * width, stats_of(points)) for at, points in sorted(parts.items())]
 
     def delete(self, series: Series | str) -> None:
         """Remove a series and its points; its observations stay, without it (SPEC A20)."""
@@ -186,7 +192,8 @@ def _value(value: float) -> float:
     return float(value)
 
 
-def _stats(points: list[tuple[dt.datetime, float]]) -> Stats:
+def stats_of(points: list[tuple[dt.datetime, float]]) -> Stats:
+    """What some points say, in time's order."""
     if not points:
         return Stats(count=0)
     values = np.array([value for _, value in points])

@@ -18,10 +18,21 @@ from unabridged.types import Fault
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    import pyarrow as pa
+
     from unabridged.memory.commits import Draft, View
     from unabridged.memory.gather import Gathered
 
-__all__ = ["GIVEN", "EmbedderLike", "admit", "checked_vector", "embed_gathered", "embed_texts", "text_for"]
+__all__ = [
+    "GIVEN",
+    "EmbedderLike",
+    "admit",
+    "checked_vector",
+    "embed_gathered",
+    "embed_texts",
+    "text_for",
+    "vectors_in",
+]
 
 GIVEN = "given"  # the fingerprint of vectors that a caller brought without an embedder
 BATCH = 256
@@ -139,6 +150,19 @@ def mark(gathered: Gathered, fingerprint: str) -> None:
         for key in records.keys() & gathered.vectors.keys():
             if records[key].embedder != fingerprint:
                 records[key] = replace(records[key], embedder=fingerprint)
+
+
+def vectors_in(rows: pa.Table) -> dict[str, Any]:
+    """The vectors of some rows, float32, by id; rows without one are left out."""
+    found: dict[str, Any] = {}
+    for batch in rows.select(["id", "vector"]).to_batches():
+        column = batch["vector"]
+        width = column.type.list_size
+        flat = column.values.slice(column.offset * width, len(column) * width)
+        whole = flat.to_numpy(zero_copy_only=False).reshape(len(column), width).astype(np.float32)
+        there = column.is_valid().to_pylist()
+        found.update({i: v for i, v, has in zip(batch["id"].to_pylist(), whole, there, strict=True) if has})
+    return found
 
 
 def batches(items: Iterable[Any], size: int = BATCH) -> Iterator[list[Any]]:

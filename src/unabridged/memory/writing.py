@@ -176,15 +176,15 @@ class Transaction:
 
     # -- the commit ---------------------------------------------------------------------------------
 
-    def commit(self, *, guard: Callable[[View], None] | None = None) -> Settled:
+    def commit(self, *, embed: bool = True, guard: Callable[[View], None] | None = None) -> Settled:
         """Embed what has no vector, then store everything at once.
 
-        ``guard`` looks at the state that the commit would follow, under the writer's lock; what it raises
-        is raised here, and nothing is stored.
+        ``embed=False`` where all vectors came with their records. ``guard`` looks at the state that the commit
+        would follow, under the writer's lock; what it raises is raised here, and nothing is stored.
         """
         if self.result is not None:
             raise StoreError("this transaction is committed; begin another one")
-        if self._embedder is not None:
+        if embed and self._embedder is not None:
             self._store.ask(lambda view: embed_gathered(self.gathered, view, self._embedder))  # type: ignore[arg-type]
 
         def work(draft: Draft) -> Settled:

@@ -1,0 +1,263 @@
+"""The facts around a request: those that are stored, those that its earlier units state, and what each new one is.
+
+Every comparison is asked for as soon as it can be put, many at the same time: against what was stored when
+the request began and what the units before state, whatever becomes of that. At the commit of a unit,
+under the writer's lock, a look at the head says whether that is still all; if another writer was faster,
+the unit is compared again (SPEC A12).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from unabridged.errors import StoreError, UnabridgedError
+from unabridged.memory.records import Edge, Entity
+from unabridged.memory.resolution import NEW, SCHEMA, Claim, Untrusted, Verdict, candidates, compare, restatement
+from unabridged.memory.schema import columns_of, from_table
+from unabridged.memory.settle import fetch
+from unabridged.memory.values import edge_key
+from unabridged.memory.vectors import vectors_in
+from unabridged.memory.where import among, batched, both, either, equals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from unabridged.memory.commits import View
+    from unabridged.memory.remember_draft import Draft
+    from unabridged.memory.remember_plan import Unit
+    from unabridged.memory.remember_run import Run
+    from unabridged.memory.settle import Settled
+
+__all__ = ["Facts", "Moved", "Stating"]
+
+MANY = 2_000  # edges at the entities of a request that are read whole: 20 ms, 3 MB of vectors at 384 wide
+
+
+class Moved(StoreError):
+    """Another writer stored facts that a unit was not compared with."""
+
+
+@dataclass(slots=True)
+class Stating:
+    """One unit's facts on their way: claims, which of them are one, and what each is found to be.
+
+    ``said[i]`` is the place in ``claims`` of the draft's edge ``i``.
+    """
+
+    unit: Unit
+    draft: Draft
+    claims: tuple[Claim, ...]
+    ids: tuple[str, ...]
+    said: tuple[int, ...]
+    verdicts: list[Verdict | None] = field(default_factory=list)
+
+
+class Facts:
+    """What is known around a request."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.at: dict[str, dict[str, Edge]] = {}  # entity -> the facts at it
+        self.entities: dict[str, Entity] = {}
+        self.vectors: dict[str, Any] = {}
+        self.became: dict[str, str] = {}  # a claim's id -> the stored edge that it is
+        self.order: dict[str, int] = {}  # a claim's id -> the unit that states it
+        self.seen: set[str] = set()
+        self.seq = -1
+        self._alone = False
+
+    # -- what is stored -----------------------------------------------------------------------------
+
+    def load(self, drafts: Iterable[Draft]) -> None:
+        """Read what is stored of the entities that a request speaks of: three queries, however long the text."""
+        drafts = list(drafts)
+        ids = {entity.id for draft in drafts for entity in draft.entities}
+        self.run.memory.store.ask(lambda view: self._load(view, ids))
+
+    def _load(self, view: View, ids: set[str]) -> None:
+        self.seq = view.head.seq
+        self.entities = fetch(view, "entities", ids) if ids else {}
+        known = set(self.entities)
+        if known:
+            self.learn(view, known)
+
+    def learn(self, view: View, entities: set[str]) -> None:
+        """Read the facts at some entities."""
+        for part in batched(sorted(entities)):
+            where = either(among("source_id", part), among("target_id", part))
+            if view["edges"].count(where) <= MANY:
+                self._read(view, where, None)
+            else:
+                for entity in part:
+                    self._read(view, either(equals("source_id", entity), equals("target_id", entity)), MANY)
+
+    def _read(self, view: View, where: str | None, limit: int | None) -> None:
+        with_vectors = "vector" in view["edges"].schema.names
+        columns = [*columns_of("edges"), *(["vector"] if with_vectors else [])]
+        order = [("created_at", False)] if limit is not None else []
+        rows = view.rows("edges", where, columns, order=order, limit=limit)
+        edges: list[Edge] = from_table("edges", rows)
+        for edge in edges:
+            self.add(edge)
+        if with_vectors:
+            self.vectors.update(vectors_in(rows))
+
+    def add(self, edge: Edge) -> None:
+        """One more fact that is known."""
+        self.seen.add(edge.id)
+        for entity in (edge.source_id, edge.target_id):
+            self.at.setdefault(entity, {})[edge.id] = edge
+
+    # -- what is stated -----------------------------------------------------------------------------
+
+    def state(self, unit: Unit, draft: Draft) -> Stating:
+        """A unit's claims, those settled that restate a known fact; later units may restate them in turn."""
+        plan = self.run.plan
+        claims: dict[str, Claim] = {}
+        said: list[int] = []
+        for edge in draft.edges:
+            source, target = draft.entities[edge.source].id, draft.entities[edge.target].id
+            valid_at = edge.valid_at or plan.request.artifact["valid_at"]
+            claim = Claim(
+                source_id=source,
+                relation=edge.relation,
+                target_id=target,
+                fact=edge.fact,
+                key=edge_key(source, edge.relation, target, edge.fact),
+                began=valid_at or plan.created_at,
+                valid_at=valid_at,
+            )
+            same = next(
+                (k for k, known in claims.items() if k == claim.key or known.wording == claim.wording), claim.key
+            )
+            claims.setdefault(same, claim)
+            said.append(list(claims).index(same))
+        ids = tuple(f"{unit.id}:{n}" for n in range(len(claims)))
+        made = Stating(unit, draft, tuple(claims.values()), ids, tuple(said))
+        for claim in made.claims:
+            known = restatement(claim, self._around(claim, unit))
+            made.verdicts.append(None if known is None else Verdict("duplicate", (known.id,)))
+        for id_, claim, verdict in zip(made.ids, made.claims, made.verdicts, strict=True):
+            if verdict is None:
+                self.order[id_] = unit.at
+                self.add(self._pending(id_, claim, unit))
+            else:
+                self.became[id_] = verdict.known[0]
+        return made
+
+    def _pending(self, id_: str, claim: Claim, unit: Unit) -> Edge:
+        return Edge(
+            id=id_,
+            source_id=claim.source_id,
+            relation=claim.relation,
+            target_id=claim.target_id,
+            fact=claim.fact,
+            key=claim.key,
+            artifact_id=unit.id,
+            created_at=self.run.plan.created_at,
+            valid_at=claim.valid_at,
+        )
+
+    def _around(self, claim: Claim, unit: Unit) -> list[Edge]:
+        """The facts at a claim's entities: stored ones, and those of the units before its own."""
+        found = {**self.at.get(claim.source_id, {}), **self.at.get(claim.target_id, {})}
+        return [edge for id_, edge in found.items() if self.order.get(id_, -1) < unit.at]
+
+    # -- what each is -------------------------------------------------------------------------------
+
+    def resolve(self, made: Stating) -> None:
+        """Settle what is open of a unit: new where nothing could be meant, else as a model says."""
+        since = time.monotonic()
+        open_ = [at for at, verdict in enumerate(made.verdicts) if verdict is None]
+        claims = [replace(made.claims[at], vector=self.vectors.get(made.ids[at])) for at in open_]
+        offered = [candidates(claim, self._around(claim, made.unit), self.vectors) for claim in claims]
+        found = len({edge.id for edges in offered for edge in edges})
+        self.run.step("candidates", made.unit.label, unit=made.unit.at, since=since, candidates=found)
+        comparison = compare(claims, offered) if self.run.asker is not None else None
+        verdicts = dict.fromkeys(open_, NEW)
+        if comparison is not None:
+            asked = [at for at, edges in zip(open_, offered, strict=True) if any(e in comparison.known for e in edges)]
+            verdicts.update(zip(asked, self._ask(made, comparison), strict=True))
+        for at, verdict in verdicts.items():
+            made.verdicts[at] = verdict
+
+    def _ask(self, made: Stating, comparison: Any) -> list[Verdict]:
+        run, since = self.run, time.monotonic()
+        request, stage = run.plan.request, "resolve_edges"
+        try:
+            answer = run.asker.ask(
+                comparison.messages,
+                stage=stage,
+                schema=SCHEMA,
+                about=request.text,
+                model=request.models.get(stage),
+                reasoning=request.reasoning.get(stage),
+                cancel=run.cancel,
+            )
+        except UnabridgedError as error:
+            run.account.add(error.calls, made.unit.id)
+            raise
+        run.account.add(answer.calls, made.unit.id)
+        try:
+            verdicts: list[Verdict] = comparison.read(answer.value)
+        except Untrusted as error:
+            run.note(f"facts{made.unit.label} were kept as new: {error}")
+            verdicts = [NEW] * len(comparison.claims)
+        kinds = [verdict.kind for verdict in verdicts]
+        counts = {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
+        run.step("resolve", made.unit.label, unit=made.unit.at, since=since, **counts)
+        return verdicts
+
+    # -- at the commit ------------------------------------------------------------------------------
+
+    def stored(self, id_: str) -> str:
+        """The stored edge that a known fact is by now."""
+        while id_ in self.became:
+            id_ = self.became[id_]
+        return id_
+
+    def find(self, id_: str) -> Edge:
+        """A known fact, under the id that it is stored by."""
+        stored = self.stored(id_)
+        known = next(edges[key] for key in (stored, id_) for edges in self.at.values() if key in edges)
+        return known if known.id == stored else replace(known, id=stored)
+
+    def committed(self, done: Settled) -> None:
+        """A commit of this request: if nobody else's lay between, everything there is is known."""
+        if self._alone:
+            self.seq = done.seq
+
+    def guard(self, view: View, made: Stating) -> None:
+        """Raise :class:`Moved` if another writer stored facts at a unit's entities since they were read."""
+        self._alone = view.head.seq == self.seq
+        if self._alone or not made.claims:
+            return
+        entities = sorted({end for claim in made.claims for end in (claim.source_id, claim.target_id)})
+        for part in batched(entities):
+            where = either(among("source_id", part), among("target_id", part))
+            ids = view.rows("edges", where, ["id"], limit=MANY)["id"].to_pylist()
+            if fresh := [each for each in ids if each not in self.seen]:
+                self._read(view, both(among("id", fresh)), None)
+                raise Moved(f"{len(fresh)} fact(s) of the same entities were stored meanwhile")
+        referred = {self.stored(known) for verdict in made.verdicts if verdict for known in verdict.known}
+        if gone := referred - set(fetch(view, "edges", referred)):
+            self.forget(gone)
+            raise Moved(f"{len(gone)} fact(s) that a unit restates were deleted meanwhile")
+
+    def forget(self, ids: set[str]) -> None:
+        """Facts that are gone are known no more."""
+        for edges in self.at.values():
+            for id_ in ids & edges.keys():
+                del edges[id_]
+
+    def again(self, made: Stating) -> None:
+        """Open what was settled, to be settled against what is known now."""
+        for at, claim in enumerate(made.claims):
+            known = restatement(claim, self._around(claim, made.unit))
+            made.verdicts[at] = None if known is None else Verdict("duplicate", (known.id,))
+
+    def closes(self, verdict: Verdict) -> bool:
+        """Whether a verdict closes facts: only where the request lets it (SPEC A3)."""
+        return verdict.kind == "contradicted" and self.run.plan.request.supersedes
