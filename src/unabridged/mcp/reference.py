@@ -204,9 +204,11 @@ class ReferenceGraph:
         return defaultdict(list, {id_: _texts(parts) for id_, parts in said.items()})
 
     def _shown(self, entities: Sequence[Entity]) -> tuple[list[Node], list[Relation]]:
-        known = self._observations(entities)
-        nodes = [Node(each.name, each.type, tuple(known[each.id])) for each in entities]
-        return nodes, self._relations([each.id for each in entities])
+        said = self._said([each.id for each in entities])
+        # Those of one commit share their time: the texts that state them were written in order.
+        listed = sorted(entities, key=lambda e: (e.created_at, *(a.id for a, _ in said.get(e.id, [])[:1])))
+        nodes = [Node(each.name, each.type, tuple(_texts(said.get(each.id, ())))) for each in listed]
+        return nodes, self._relations([each.id for each in listed])
 
     def _relations(self, ids: Sequence[str]) -> list[Relation]:
         from unabridged.memory.temporal import holds_where
