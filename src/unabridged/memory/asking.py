@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from unabridged.embedding.flights import Flights
@@ -16,93 +17,25 @@ from unabridged.embedding.lanes import Lanes
 from unabridged.errors import ChatError, ConfigError, ProviderError, UnabridgedError
 from unabridged.memory.asking_cache import AnswerCache, answer_key
 from unabridged.memory.asking_chat import ChatLike, Question, Speaker
-from unabridged.memory.asking_steps import Do, Steps, Sending, adrive, drive
+from unabridged.memory.asking_data import STAGES, Answer, Call
+from unabridged.memory.asking_judge import Unusable, repair, value_of
+from unabridged.memory.asking_steps import Do, Pause, Sending, Steps, adrive, drive, time_left
 from unabridged.providers.chat import REASONING
-from unabridged.providers.chat_json import Misfit, read_answer, without_thought
-from unabridged.providers.chat_replies import ChatReply
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from unabridged.providers.chat_replies import ChatReply
+
 __all__ = ["STAGES", "Answer", "Asker", "Call", "ChatLike", "asker_of"]
 
-# What a model is asked for, by the name that settings and inferences use (SPEC A18).
-STAGES: Mapping[str, str] = {
-    "extract_graph": "entities and facts of a text",
-    "summarize_chunk": "a summary of a text",
-    "resolve_edges": "whether facts are new, the same, or contradicted",
-    "link_chunks": "facts that need two distant chunks",
-    "answer_query": "an answer from what was recalled",
-    "rerank": "the order of what was recalled",
-    "segment": "what a segmenter asks",
-}
 # Tokens of an answer; reasoning is on top. A chunk of 1,024 tokens seldom yields more than 3,000 of JSON.
 BUDGETS: Mapping[str, int] = {"extract_graph": 4096, "summarize_chunk": 512, "resolve_edges": 1024}
 _BUDGET = 2048
-_MORE = 4  # times the budget, for an answer that was cut off
-_QUOTED = 4000  # characters of an unreadable answer that are shown to the model again
+_POLL = 0.02  # seconds: how soon an answer that another caller asked for is noticed
 _UNRULY = 2  # unreadable answers under one form, before another is preferred
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One call of a model, as it is accounted for (SPEC A18): becomes one record of an inference.
-
-    ``model`` is the name that the API reports. ``status`` is ``ok``, ``unreadable``, ``truncated``, ``empty``,
-    ``refused``, ``withheld``, or the kind of the fault that ended it. ``cached``: nothing was sent, nothing
-    was paid. ``seconds`` are from the first attempt to the answer, ``requests`` how many were sent.
-    """
-
-    stage: str
-    model: str
-    reasoning: str = "none"
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    cost: float | None = None
-    seconds: float = 0.0
-    status: str = "ok"
-    cached: bool = False
-    host: str = ""
-    requests: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A model's answer: JSON as the schema wants it, or text; and the calls that it took."""
-
-    value: Any = field(repr=False)
-    calls: tuple[Call, ...] = ()
-
-    @property
-    def text(self) -> str:
-        """The answer as text."""
-        import json
-
-        return self.value if isinstance(self.value, str) else json.dumps(self.value, ensure_ascii=False)
-
-    # What a segmenter's account of its calls reads.
-    @property
-    def tokens_in(self) -> int:
-        """Tokens read, over all calls."""
-        return sum(call.tokens_in or 0 for call in self.calls)
-
-    @property
-    def tokens_out(self) -> int:
-        """Tokens written, over all calls."""
-        return sum(call.tokens_out or 0 for call in self.calls)
-
-    @property
-    def cost_usd(self) -> float | None:
-        """US dollars, over all calls; ``None`` where no price is known."""
-        known = [call.cost for call in self.calls if call.cost is not None]
-        return sum(known) if known else None
-
-    @property
-    def model(self) -> str | None:
-        """The model that answered, as its API reports it."""
-        return self.calls[-1].model if self.calls else None
 
 
 class Asker:
@@ -139,7 +72,9 @@ class Asker:
             raise ConfigError("chat", "found none, expected at least one")
         self._lanes = Lanes(self._speakers, concurrency, one_model=False)
         self._models = _by_stage("models", models)
-        self._reasoning = {stage: _level(level, f"reasoning.{stage}") for stage, level in _by_stage("reasoning", reasoning).items()}
+        self._reasoning = {
+            stage: _level(level, f"reasoning.{stage}") for stage, level in _by_stage("reasoning", reasoning).items()
+        }
         self._budgets = {**BUDGETS, **_by_stage("max_tokens", max_tokens)}
         self._timeout = timeout
         self.cache = _cache_of(cache) if self._speakers[0].known else None
@@ -279,38 +214,48 @@ class Asker:
             value, calls = yield from self._fresh(question, until)
             return Answer(value, calls)
         at = self._key(question, key, about)
-        while True:
-            mine, theirs = self._flights.claim([at])
-            if mine:
-                break
-            yield Do(lambda: theirs[at].result(None if until is None else max(until - time.monotonic(), 0.0)))
+        while not (claimed := self._flights.claim([at]))[0]:
+            # Looked at now and then: a task that blocks a thread here could keep the answer's own from running.
+            while not claimed[1][at].done():
+                yield Pause(min(_POLL, time_left(until)))
             found = yield from self._kept(at, question)
             if found is not None:
                 return found
         try:
             found = yield from self._kept(at, question)
-            if found is None:
-                value, calls = yield from self._fresh(question, until)
-                cache, kept = self.cache, {"value": value, "model": calls[-1].model}
-                yield Do(lambda: cache.put({at: kept}))
-                found = Answer(value, calls)
-            return found
+            if found is not None:
+                return found
+            value, calls = yield from self._fresh(question, until)
+            kept = {at: {"value": value, "model": calls[-1].model}}
+            yield Do(partial(self.cache.put, kept))
+            return Answer(value, calls)
         finally:
             self._flights.land(at, None)
 
     def _kept(self, at: bytes, question: Question) -> Steps[Answer | None]:
-        cache = self.cache
-        assert cache is not None  # noqa: S101 - asked for only with one
-        found = (yield Do(lambda: cache.get([at]))).get(at)
+        assert self.cache is not None  # noqa: S101 - asked for only with one
+        found = (yield Do(partial(self.cache.get, [at]))).get(at)
         if not isinstance(found, dict) or "value" not in found:
             return None
-        call = Call(question.stage, str(found.get("model")), question.reasoning, 0, 0, 0.0, cached=True, host=self.host, requests=0)
+        call = Call(
+            question.stage,
+            str(found.get("model")),
+            question.reasoning,
+            0,
+            0,
+            0.0,
+            cached=True,
+            host=self.host,
+            requests=0,
+        )
         return Answer(found["value"], (call,))
 
     def _key(self, question: Question, key: str | None, about: str) -> bytes:
         import json
 
-        asked = json.dumps([list(map(dict, question.messages)), question.schema], sort_keys=True) if key is None else key
+        asked = (
+            json.dumps([list(map(dict, question.messages)), question.schema], sort_keys=True) if key is None else key
+        )
         whose = (self.host, question.model or self.model, question.reasoning)
         return answer_key(about, "1", question.stage, *whose, "messages" if key is None else "key", asked)
 
@@ -320,21 +265,21 @@ class Asker:
         try:
             reply = yield from self._sent(question, until, calls)
             try:
-                return _value(reply, question), tuple(calls)
-            except _Unusable as unusable:
+                return value_of(reply, question), tuple(calls)
+            except Unusable as unusable:
                 calls[-1] = replace(calls[-1], status=unusable.reason)
                 if not unusable.repairable:
                     raise
-                again = self._repair(question, reply, unusable)
+                again = repair(question, reply, unusable)
             reply = yield from self._sent(again, until, calls)
             try:
-                value = _value(reply, question)
-            except _Unusable as unusable:
+                value = value_of(reply, question)
+            except Unusable as unusable:
                 calls[-1] = replace(calls[-1], status=unusable.reason)
                 raise
             self._learn(question, again)
             return value, tuple(calls)
-        except _Unusable as unusable:
+        except Unusable as unusable:
             raise ChatError(unusable.sentence(question.stage), reason=unusable.reason, calls=calls) from None
         except UnabridgedError as error:
             error.calls = (*calls, *error.calls)
@@ -350,22 +295,6 @@ class Asker:
         calls.append(_call(question, sending, reply, "ok"))
         return reply
 
-    def _repair(self, question: Question, reply: ChatReply, unusable: _Unusable) -> Question:
-        """The question put so that the answer may come out right."""
-        if unusable.reason == "truncated":
-            budget = question.max_tokens * _MORE if question.max_tokens else None
-            note = "Your answer was cut off. Answer again, complete, and as briefly as you can."
-            return replace(question, messages=(*question.messages, {"role": "user", "content": note}), max_tokens=budget)
-        if question.schema is None or not reply.text.strip():
-            note = "You gave no answer. Answer now."
-            return replace(question, messages=_joined(question.messages, note), form=_next_form(question, reply))
-        said = {"role": "assistant", "content": reply.text[:_QUOTED]}
-        note = {
-            "role": "user",
-            "content": f"That cannot be used: {unusable.problem}. Answer again, with one JSON object in the form that was asked for, and nothing else.",
-        }
-        return replace(question, messages=(*question.messages, said, note), form=_next_form(question, reply))
-
     def _learn(self, question: Question, again: Question) -> None:
         """A server that takes a schema and does not keep to it, again and again, is asked in words from now on."""
         if again.form is None:
@@ -380,50 +309,6 @@ class Asker:
 def asker_of(chat: Any) -> Asker | None:
     """An asker from a chat, a function or several of them; an asker, and ``None``, stay what they are."""
     return chat if chat is None or isinstance(chat, Asker) else Asker(chat)
-
-
-class _Unusable(Exception):
-    def __init__(self, reason: str, problem: str) -> None:
-        super().__init__(problem)
-        self.reason = reason
-        self.problem = problem
-
-    @property
-    def repairable(self) -> bool:
-        return self.reason in {"unreadable", "truncated", "empty"}
-
-    def sentence(self, stage: str) -> str:
-        return f"{stage}: the model's answer cannot be used ({self.reason}): {self.problem}"
-
-
-def _value(reply: ChatReply, question: Question) -> Any:
-    """What a reply says: text, or JSON that fits."""
-    if reply.withheld:
-        raise _Unusable("withheld", "its provider's filter held it back")
-    said = without_thought(reply.text)
-    if reply.refusal is not None and not said:
-        raise _Unusable("refused", "the model would not answer")
-    if not reply.finished:
-        raise _Unusable("truncated", "it was cut off at its length")
-    if question.schema is None:
-        if not said:
-            raise _Unusable("empty", "there is no answer")
-        return said
-    try:
-        return read_answer(said or reply.thought, question.schema, question.aliases)
-    except Misfit as misfit:
-        reason = "truncated" if misfit.cut else "unreadable" if said else "empty"
-        raise _Unusable(reason, str(misfit)) from None
-
-
-def _next_form(question: Question, reply: ChatReply) -> str | None:
-    return None if question.schema is None or reply.form == "plain" else "plain"
-
-
-def _joined(messages: tuple[Mapping[str, str], ...], note: str) -> tuple[Mapping[str, str], ...]:
-    """The note after what the user said: two turns of one role in a row are not taken everywhere."""
-    last = messages[-1]
-    return (*messages[:-1], {**last, "content": f"{last['content']}\n\n{note}"})
 
 
 def _call(question: Question, sending: Sending, reply: ChatReply | None, status: str) -> Call:

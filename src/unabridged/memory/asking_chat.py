@@ -137,7 +137,9 @@ def _loose(answer: Any) -> ChatReply:
     text = next((value for name in ("text", "content") if isinstance(value := get(name), str)), None)
     if text is None:
         if not isinstance(answer, Mapping | list):
-            raise ProviderError(f"chat: answered with a {type(answer).__name__}, expected text or JSON", Fault("bad_reply"))
+            raise ProviderError(
+                f"chat: answered with a {type(answer).__name__}, expected text or JSON", Fault("bad_reply")
+            )
         return ChatReply(json.dumps(answer, ensure_ascii=False))
     numbers = {name: get(name) for name in ("tokens_in", "tokens_out", "cost_usd", "model")}
     return ChatReply(text, **{name: value for name, value in numbers.items() if not callable(value)})  # type: ignore[arg-type]

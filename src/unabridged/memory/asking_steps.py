@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from unabridged.embedding.pace import outcome_of
-from unabridged.errors import ProviderError, ProviderTimeout
+from unabridged.errors import Cancelled, ProviderError, ProviderTimeout
 from unabridged.providers.retry import may_retry, pause
 from unabridged.types import Fault
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from unabridged.memory.asking_chat import Question, Speaker
     from unabridged.providers.chat_replies import ChatReply
 
-__all__ = ["Do", "Pause", "Send", "Sending", "Steps", "adrive", "drive"]
+__all__ = ["Do", "Pause", "Send", "Sending", "Steps", "adrive", "drive", "time_left"]
 
 T = TypeVar("T")
 Steps = Generator["Send | Pause | Do", Any, T]
@@ -87,7 +87,7 @@ def drive(steps: Steps[T], cancel: threading.Event | None = None) -> T:
             else:
                 time.sleep(step.seconds)
     except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]
+        return end.value
     finally:
         steps.close()
 
@@ -106,20 +106,34 @@ async def adrive(steps: Steps[T], cancel: threading.Event | None = None) -> T:
             else:
                 await _asleep(step.seconds, cancel)
     except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]
+        return end.value
     finally:
         steps.close()
 
 
 async def _asleep(seconds: float, cancel: threading.Event | None) -> None:
+    if cancel is None:
+        await asyncio.sleep(seconds)
+        return
     until = time.monotonic() + seconds
-    while (left := until - time.monotonic()) > 0 and not (cancel is not None and cancel.is_set()):
-        await asyncio.sleep(left if cancel is None else min(left, _LISTEN))
+    # It is a thread's event, that no task can wait for.
+    while (left := until - time.monotonic()) > 0 and not cancel.is_set():  # noqa: ASYNC110
+        await asyncio.sleep(min(left, _LISTEN))
 
 
 def _check(cancel: threading.Event | None) -> None:
     if cancel is not None and cancel.is_set():
-        raise ProviderTimeout("chat: cancelled by the caller", Fault("timeout"))
+        raise Cancelled("chat: the caller asked to stop")
+
+
+def time_left(until: float | None) -> float:
+    """Seconds until a moment of the monotonic clock. Raises :class:`ProviderTimeout` where there are none."""
+    if until is None:
+        return float("inf")
+    left = until - time.monotonic()
+    if left <= 0:
+        raise ProviderTimeout("chat: no time is left: the caller's timeout has passed", Fault("timeout"))
+    return left
 
 
 class Sending:
@@ -164,7 +178,7 @@ class Sending:
         answer: ChatReply | ProviderError | None = None
         try:
             while (wait := self.lanes.enter(lane, ticket, time.monotonic())) > 0:
-                yield Pause(min(wait, self._left()))
+                yield Pause(min(wait, time_left(self.until)))
             entered = True
             self.requests += 1
             answer = yield Send(lane.provider, self._asked(lane))
@@ -186,16 +200,8 @@ class Sending:
     def _asked(self, lane: Lane) -> Question:
         """The question for this lane: a fallback host has its own model, and so much time is left."""
         model = self.question.model if lane.rank == 0 else None
-        timeout = None if self.until is None else self._left()
+        timeout = None if self.until is None else time_left(self.until)
         return replace(self.question, model=model, timeout=timeout)
-
-    def _left(self) -> float:
-        if self.until is None:
-            return float("inf")
-        left = self.until - time.monotonic()
-        if left <= 0:
-            raise ProviderTimeout("chat: no time is left: the caller's timeout has passed", Fault("timeout"))
-        return left
 
     def _after(self, lane: Lane, error: ProviderError) -> float:
         """Seconds to wait before the next attempt. Raises the refusal where there is none."""

@@ -31,19 +31,22 @@ _DECLARES = re.compile(
     rf"^[ \t]*[-*+][ \t]+(?P<predicate>[^\[\]:\n]{{1,200}}?)[ \t]*::?[ \t]*(?P<objects>{_OBJECTS}){_ENDING}$",
     re.MULTILINE,
 )
-_IN_FRONT = re.compile(rf"(?:(?P<predicate>[^\[\]:\n]{{1,200}}?)[ \t]*:[ \t]*)?[\"']?(?P<objects>{_OBJECTS})[\"']?{_ENDING}")
+_IN_FRONT = re.compile(
+    rf"(?:(?P<predicate>[^\[\]:\n]{{1,200}}?)[ \t]*:[ \t]*)?[\"']?(?P<objects>{_OBJECTS})[\"']?{_ENDING}"
+)
 _FENCE = re.compile(r"^[ \t]*(?:[-*+][ \t]+)?(?P<mark>`{3,}|~{3,})", re.MULTILINE)
 _MARKS = "*_`~ \t"
 _DATE = r"\d{4}(?:-\d{1,2}(?:-\d{1,2})?)?"
 _SINCE = re.compile(rf"(?:since|from|in|ab|seit)?[ \t]*({_DATE})", re.IGNORECASE)
 _UNTIL = re.compile(rf"(?:until|till|to|bis|–|—|-|\.\.)[ \t]*({_DATE})[ \t]*$", re.IGNORECASE)
 # What front matter says about the file, not about its subject.
-_HOUSEKEEPING = frozenset(
-    "tags tag keywords categories category layout permalink slug url uri link draft published publish date created "
-    "created_at modified updated updated_at lastmod time lang language locale template theme weight order id uid uuid "
-    "cssclass cssclasses image cover banner icon toc math comments status version license schema valid_at invalid_at "
-    "valid_from valid_until author_url".split()
-)
+_HOUSEKEEPING = frozenset({
+    "tags", "tag", "keywords", "categories", "category", "layout", "permalink", "slug", "url", "uri", "link",
+    "draft", "published", "publish", "date", "created", "created_at", "modified", "updated", "updated_at",
+    "lastmod", "time", "lang", "language", "locale", "template", "theme", "weight", "order", "id", "uid", "uuid",
+    "cssclass", "cssclasses", "image", "cover", "banner", "icon", "toc", "math", "comments", "status", "version",
+    "license", "schema", "valid_at", "invalid_at", "valid_from", "valid_until", "author_url",
+})  # fmt: skip
 _PLAIN_FACT = re.compile(r"(?=.*[^\W\d_])[^\n\[\]{}<>|]{1,80}")
 _NO_NAME = re.compile(r"(?:true|false|yes|no|null|none|~|\d[\d.,:/-]*|https?://.*|[./~].*|.*\.\w{2,4})", re.IGNORECASE)
 _MOST_WORDS = 8
@@ -114,7 +117,9 @@ def _line_facts(text: str, marks: Sequence[Mark]) -> Iterator[_Fact]:
             began, ended = _times(found["when"])
             start = found.start() + len(found[0]) - len(found[0].lstrip())
             end = found.end() - (len(found[0]) - len(found[0].rstrip()))
-            yield _Fact(start, end, found["predicate"], _objects(found["objects"], found.start("objects")), began, ended)
+            yield _Fact(
+                start, end, found["predicate"], _objects(found["objects"], found.start("objects")), began, ended
+            )
 
 
 def _fenced(text: str, mark: Mark) -> list[tuple[int, int]]:
@@ -136,7 +141,9 @@ def _objects(said: str, at: int) -> tuple[tuple[str, str | None, int], ...]:
     for link in re.finditer(r"\[\[([^\[\]|#\n]*)(?:#[^\[\]|\n]*)?(?:\|([^\[\]\n]*))?\]\]", said):
         name, shown = " ".join(link[1].split()), " ".join((link[2] or "").split()) or None
         if name:
-            found.append((name, shown if shown != name else None, at + link.start(1) + len(link[1]) - len(link[1].lstrip())))
+            found.append(
+                (name, shown if shown != name else None, at + link.start(1) + len(link[1]) - len(link[1].lstrip()))
+            )
     return tuple(found)
 
 

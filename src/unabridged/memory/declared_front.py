@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FrontMatter", "Item", "front_matter"]
 
-_KEY = re.compile(r"(?P<key>[^\s#\-\[\]{}:=][^:=\n]{0,200}?)[ \t]*(?::(?=[ \t\r\n]|$)|=(?=[ \t]))[ \t]*(?P<value>[^\n]*)")
+_KEY = re.compile(
+    r"(?P<key>[^\s#\-\[\]{}:=][^:=\n]{0,200}?)[ \t]*(?::(?=[ \t\r\n]|$)|=(?=[ \t]))[ \t]*(?P<value>[^\n]*)"
+)
 _DASH = re.compile(r"[ \t]*-[ \t]+(?P<value>[^\n]*)")
 _COMMENT = re.compile(r"(?:^|[ \t])#.*")
 _QUOTED = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^']|'')*)'")

@@ -150,7 +150,7 @@ def _asked_summary(text: str, model: str | None, reasoning: str | None) -> dict[
 
 
 def _summary(answer: Answer) -> Summary:
-    text = without_thought(answer.text).strip("`\" \n")
+    text = without_thought(answer.text).strip('`" \n')
     head, colon, rest = text.partition(":")
     if colon and head.strip("*# ").casefold() in {"summary", "here is the summary", "here is a summary"}:
         text = rest

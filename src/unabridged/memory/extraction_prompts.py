@@ -8,7 +8,7 @@ from unabridged.memory.values import moment
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
 __all__ = [
     "ALIASES",

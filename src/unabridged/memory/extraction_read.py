@@ -87,7 +87,9 @@ class _Reading:
         if not _is_name(name):
             self._nameless += 1
             return
-        aliases = tuple(dict.fromkeys(alias for alias in map(_line, row.get("aliases") or ()) if _is_name(alias) and alias != name))
+        aliases = tuple(
+            dict.fromkeys(alias for alias in map(_line, row.get("aliases") or ()) if _is_name(alias) and alias != name)
+        )
         span = self._ground.mention(name, aliases, row.get("quote"))
         self._add(FoundEntity(name, kind, aliases, _line(row.get("description")) or None, *span))
 

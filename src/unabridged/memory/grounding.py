@@ -73,7 +73,9 @@ class Ground:
 
     def _alike(self, quote: str, start: int = 0) -> tuple[int, int] | None:
         """A quote but for white space, case, and the shape of quotes and dashes."""
-        pattern = r"\s+".join("".join(_ALIKE.get(letter) or re.escape(letter) for letter in word) for word in quote.split())
+        pattern = r"\s+".join(
+            "".join(_ALIKE.get(letter) or re.escape(letter) for letter in word) for word in quote.split()
+        )
         found = re.compile(pattern, re.IGNORECASE).search(self._text, start)
         return found.span() if found else None
 
@@ -90,7 +92,7 @@ class Ground:
         return first[0], end
 
     def _word(self, name: str) -> tuple[int, int] | None:
-        """A name as a word of its own, if it is one anywhere, else inside another one (as in scripts without spaces)."""
+        """A name as a word of its own if it is one anywhere; in scripts without spaces inside another one."""
         for found in self._all(name):
             before, after = self._text[found[0] - 1 : found[0]], self._text[found[1] : found[1] + 1]
             if not ((before.isalnum() and name[0].isalnum()) or (after.isalnum() and name[-1].isalnum())):

@@ -216,5 +216,3 @@ async def _adriven(steps: Generator[Call, Answer | ProviderError, ChatReply], ht
                 answer = error
     except StopIteration as end:
         return end.value
-
-

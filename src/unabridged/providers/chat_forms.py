@@ -20,8 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["FORMS", "Form", "Habits", "Reasoning", "Wanted", "adapted", "habits_of", "request_body"]
 
 Form = Literal["schema", "tools", "plain"]
+Budget = Literal["max_tokens", "max_completion_tokens"]
 Reasoning = Literal["none", "low", "medium", "high"]
-FORMS: tuple[Form, ...] = ("schema", "tools", "plain")  # from the strictest; each is asked for where the one before is not known
+FORMS: tuple[Form, ...] = (
+    "schema",
+    "tools",
+    "plain",
+)  # from the strictest; each is asked for where the one before is not known
 
 TOOL = "answer"
 # OpenAI's reasoning models and their kin, by name: they take no temperature, and count the answer otherwise.
@@ -42,7 +47,9 @@ _ABOUT_OTHER_THINGS = frozenset(
     }
 )
 _VAGUE = frozenset({"bad_request", "wrong_shape", "unknown"})
-_NOT_KNOWN = re.compile(r"un(?:known|recogni[sz]ed|expected|supported)|not (?:permitted|supported|allowed)|extra|invalid")
+_NOT_KNOWN = re.compile(
+    r"un(?:known|recogni[sz]ed|expected|supported)|not (?:permitted|supported|allowed)|extra|invalid"
+)
 _OF_SCHEMA = re.compile(r"response_?format|json_?schema|json mode|structured|guided|grammar|schema")
 _OF_TOOLS = re.compile(r"\btools?\b|tool_|function")
 _OF_SYSTEM = re.compile(r"system.{0,60}(?:role|message|prompt|support)|role.{0,40}system|roles must alternate")
@@ -53,7 +60,7 @@ class Habits:
     """What a model at a host takes, as far as it is known."""
 
     form: Form = "schema"
-    budget: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    budget: Budget = "max_tokens"
     temperature: bool = True
     system: bool = True
 
@@ -120,7 +127,7 @@ def _format(schema: Mapping[str, Any], form: Form) -> dict[str, Any]:
 
 def _with_schema(messages: list[dict[str, Any]], schema: Mapping[str, Any]) -> list[dict[str, Any]]:
     text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
-    asked = f"Answer with one JSON value and nothing else: no explanation, no code fence. It must fit this JSON Schema:\n{text}"
+    asked = f"Answer with one JSON value and nothing else. It must fit this JSON Schema:\n{text}"
     last = messages[-1]
     return [*messages[:-1], {**last, "content": f"{last['content']}\n\n{asked}"}]
 
@@ -139,18 +146,16 @@ def adapted(error: ProviderError, wanted: Wanted, habits: Habits) -> Habits | No
     if error.fault.kind in _ABOUT_OTHER_THINGS:
         return None
     said = said_by(error)
-    if wanted.max_tokens is not None and "max_completion_tokens" in said:
-        if habits.budget == "max_tokens":
-            return replace(habits, budget="max_completion_tokens")
-        if _NOT_KNOWN.search(said):
-            return replace(habits, budget="max_tokens")
+    named = wanted.max_tokens is not None and "max_completion_tokens" in said
+    if named and (habits.budget == "max_tokens" or _NOT_KNOWN.search(said)):
+        other: Budget = "max_tokens" if habits.budget == "max_completion_tokens" else "max_completion_tokens"
+        return replace(habits, budget=other)
     if habits.temperature and wanted.temperature is not None and "temperature" in said:
         return replace(habits, temperature=False)
     if habits.system and _has_system(wanted) and _OF_SYSTEM.search(said):
         return replace(habits, system=False)
-    if wanted.schema is not None and habits.form != "plain" and _is_of_form(error, said, habits.form):
-        return replace(habits, form=FORMS[FORMS.index(habits.form) + 1])
-    return None
+    lower = wanted.schema is not None and habits.form != "plain" and _is_of_form(error, said, habits.form)
+    return replace(habits, form=FORMS[FORMS.index(habits.form) + 1]) if lower else None
 
 
 def refuses_reasoning(error: ProviderError, wanted: Wanted) -> bool:

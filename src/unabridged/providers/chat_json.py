@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ _CHANNEL = re.compile(r"<\|channel\|>\s*final\b[^<]*(?:<\|constrain\|>[^<]*)?<\|
 _END_MARK = re.compile(r"<\|(?:end|return|im_end|eot_id|endoftext)\|>.*", re.DOTALL)
 _TRAILING_COMMA = re.compile(r",(\s*[}\]])")
 _WORDS = {"true": "True", "false": "False", "null": "None"}
+_BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
 _STARTS = 64  # places tried at the most: answers hold one value, seldom two
 _UNWRAP = 3  # an answer inside an answer inside an answer
 _MOST_LITERAL = 100_000  # characters: Python's own parser is slow, and deep ones cost stack
@@ -234,7 +236,9 @@ def _home(item: Any, known: Mapping[str, set[str]]) -> str | None:
     """The list whose items have the most keys in common with this one, and the fewest apart."""
     if not isinstance(item, Mapping):
         return None
-    scores = {name: len(item.keys() & keys) - len(item.keys() - keys) for name, keys in known.items() if item.keys() & keys}
+    scores = {
+        name: len(item.keys() & keys) - len(item.keys() - keys) for name, keys in known.items() if item.keys() & keys
+    }
     return max(scores, key=lambda name: scores[name]) if scores else None
 
 
@@ -336,17 +340,25 @@ def _plain(value: Any, schema: Mapping[str, Any], kind: str, path: str) -> Any:
 
 
 def _converted(value: Any, kind: str) -> Any:
+    """A plain value as its kind, ``None`` where it is none of it."""
+    if value is None or isinstance(value, list | dict):
+        return None
     if kind == "string":
-        return value if isinstance(value, str) else None if isinstance(value, list | dict) or value is None else _word(value)
+        return value if isinstance(value, str) else _word(value)
     if kind == "boolean":
-        return {"true": True, "yes": True, "false": False, "no": False}.get(_word(value)) if not isinstance(value, list | dict) else None
+        return _BOOLEANS.get(_word(value))
+    number = _number(value)
+    if number is None or kind != "integer":
+        return number
+    return int(number) if number == int(number) else None
+
+
+def _number(value: Any) -> float | None:
     try:
-        number = float(value) if not isinstance(value, bool | list | dict) and value is not None else None
+        number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
         return None
-    if number is None or number != number or abs(number) == float("inf"):
-        return None
-    return (int(number) if number == int(number) else None) if kind == "integer" else number
+    return number if math.isfinite(number) else None
 
 
 def _word(value: Any) -> str:

@@ -40,7 +40,8 @@ class ChatReply:
 def read_reply(data: Any, *, model: str, form: str, prices: Prices | None = None) -> ChatReply | None:
     """The reply in a completion, or ``None`` where there is no message in it.
 
-    >>> read_reply({"choices": [{"message": {"content": [{"type": "text", "text": "Hi"}]}}]}, model="m", form="plain").text
+    >>> message = {"content": [{"type": "text", "text": "Hi"}]}
+    >>> read_reply({"choices": [{"message": message}]}, model="m", form="plain").text
     'Hi'
     """
     choice = _choice(data)
@@ -135,6 +136,6 @@ def _priced(
     if cost is not None or prices is None or read is None or wrote is None:
         return cost
     if isinstance(prices, Mapping):
-        found = next((prices[name] for name in models if name in prices), None)
+        found = next((prices[name] for name in models if name is not None and name in prices), None)
         return None if found is None else _priced(None, read, wrote, found)
     return (read * prices[0] + wrote * prices[1]) / 1e6

@@ -181,7 +181,7 @@ class ChatServer:
         exchange.gone = lambda: self._ended(seen, 0)
         try:
             self._read(exchange, seen)
-            trouble = self._script.strike(seen)  # type: ignore[arg-type] - it asks for number and texts only
+            trouble = self._script.strike(seen)
             if trouble is not None:
                 self._struck(exchange, seen, trouble)
                 return
@@ -229,7 +229,11 @@ class ChatServer:
         other = "max_completion_tokens" if self._budget == "max_completion_tokens" else "max_tokens"
         unsupported = "Unsupported parameter: '{}' is not supported with this model."
         return (
-            (self._schema, "response_format", "'response_format.type' : value is not one of the allowed values ['text']"),
+            (
+                self._schema,
+                "response_format",
+                "'response_format.type' : value is not one of the allowed values ['text']",
+            ),
             (self._tools, "tools", f"{body.get('model')} does not support tools"),
             (self._temperature, "temperature", "Unsupported value: 'temperature' does not support 0 with this model."),
             (self._reasoning, "reasoning_effort", unsupported.format("reasoning_effort")),
@@ -238,7 +242,11 @@ class ChatServer:
                 "max_tokens",
                 f"{unsupported.format('max_tokens')} Use '{other}' instead.",
             ),
-            (self._budget != "max_tokens", "max_completion_tokens", "Unrecognized request argument supplied: max_completion_tokens"),
+            (
+                self._budget != "max_tokens",
+                "max_completion_tokens",
+                "Unrecognized request argument supplied: max_completion_tokens",
+            ),
         )
 
     def _answered(self, seen: AskedChat) -> dict[str, Any]:

@@ -6,6 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from unabridged.testing.chat import AskedChat
 
 __all__ = ["SHAPES", "Shape", "completion"]
@@ -58,7 +60,9 @@ def completion(
     elif seen.form == "tools" and shape not in {"empty", "null", "tool_text"}:
         call = {"name": "answer", "arguments": message["content"]}
         message |= {"content": None, "tool_calls": [{"id": "call_1", "type": "function", "function": call}]}
-    ended = finish or ("content_filter" if shape == "filtered" else "tool_calls" if message.get("tool_calls") else "stop")
+    ended = finish or (
+        "content_filter" if shape == "filtered" else "tool_calls" if message.get("tool_calls") else "stop"
+    )
     answer: dict[str, Any] = {
         "id": f"chatcmpl-{seen.number}",
         "object": "chat.completion",
@@ -70,29 +74,31 @@ def completion(
     return answer
 
 
+_FRAMES: Mapping[str, str] = {
+    "think": '<think>\nThe text has {"names": []} in it, so…\n</think>\n\n%s',
+    "unopened_think": "so it must be [this].\n</think>\n%s",
+    "fence": "```json\n%s\n```",
+    "prose": "Sure! Here is what you asked for:\n\n%s\n\nLet me know if [anything] is missing.",
+    "tool_text": '<tool_call>\n{"name": "answer", "arguments": %s}\n</tool_call>',
+    "empty": "",
+    "filtered": "",
+}
+
+
 def _dressed(text: str, shape: Shape, schema: Any) -> str | None:
-    if shape == "think":
-        return f'<think>\nThe text has {{"names": []}} in it, so…\n</think>\n\n{text}'
-    if shape == "unopened_think":
-        return f"so it must be [this].\n</think>\n{text}"
-    if shape == "fence":
-        return f"```json\n{text}\n```"
-    if shape == "prose":
-        return f"Sure! Here is what you asked for:\n\n{text}\n\nLet me know if [anything] is missing."
+    frame = _FRAMES.get(shape)
+    if frame is not None:
+        return frame.replace("%s", text)
     if shape == "schema":
         return json.dumps(schema)
     if shape == "cut":
         return text[: max(1, 2 * len(text) // 3)]
     if shape == "commas":
         return text.replace("}]", "},]")
-    if shape == "tool_text":
-        return f'<tool_call>\n{{"name": "answer", "arguments": {text}}}\n</tool_call>'
-    if shape in {"empty", "filtered"}:
-        return ""
-    return None if shape == "null" else _reshaped(text, shape, schema)
+    return None if shape == "null" else _reshaped(text, shape)
 
 
-def _reshaped(text: str, shape: Shape, schema: Any) -> str:
+def _reshaped(text: str, shape: Shape) -> str:
     """Shapes that need the answer's value."""
     if shape not in {"array", "filled_schema", "wrapped", "python"}:
         return text

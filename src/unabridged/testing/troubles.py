@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from unabridged.testing.chat import AskedChat
     from unabridged.testing.loopback import Seen
 
 __all__ = ["Bucket", "RateLimit", "Script", "Trouble", "TroubleKind"]
@@ -63,7 +64,7 @@ class Trouble:
     times: int | None = 1
     after: int = 0
     share: float = 1.0
-    when: Callable[[Seen], bool] | None = field(default=None, repr=False)
+    when: Callable[[Any], bool] | None = field(default=None, repr=False)
     seconds: float = 0.05
     at: int = 0
 
@@ -82,7 +83,7 @@ class Script:
         self._troubles = [(trouble, [0]) for trouble in troubles]
         self._chance = random.Random(seed)
 
-    def strike(self, seen: Seen) -> Trouble | None:
+    def strike(self, seen: Seen | AskedChat) -> Trouble | None:
         """The first trouble that applies to a request."""
         for trouble, struck in self._troubles:
             if trouble.times is not None and struck[0] >= trouble.times:

@@ -26,17 +26,24 @@ _NAME = rf"(?:the\s+)?{_WORD}(?:\s+(?:of\s+(?:the\s+)?|de\s+|van\s+|von\s+)?{_WO
 _AMOUNT = r"(?:[$€£]\s?[\d,.]*\d\s?(?:[MKB]|million|billion)?)"
 _NAMES = rf"{_NAME}(?:(?:,\s+|,?\s+and\s+){_NAME})*"
 _VERB = r"(?:[a-z][a-z-]*'?s?\s+)?(?:(?:the|a|an|new|chief|C[ETFO]O|[a-z][a-z-]*)\s+){0,5}?[a-z][a-z-]*"
-_CLAUSE = re.compile(rf"^(?P<verb>{_VERB}|is\s+(?:the\s+)?C[ETFO]O\s+(?:of|at))\s+(?P<object>{_NAMES}|{_AMOUNT})(?P<rest>.*)$", re.DOTALL)
+_CLAUSE = re.compile(
+    rf"^(?P<verb>{_VERB}|is\s+(?:the\s+)?C[ETFO]O\s+(?:of|at))\s+(?P<object>{_NAMES}|{_AMOUNT})(?P<rest>.*)$", re.DOTALL
+)
 _SUBJECT = re.compile(rf"^(?:(?:In|On|Since)\s+[^,]+,\s+)?(?P<subject>{_NAMES}|I|We)\s+(?P<rest>[a-z].*)$", re.DOTALL)
-_PASSIVE = re.compile(r"^(?:is|was|are|were|has been|have been)\s+(?P<verb>\w+(?:ed|en|ought|old|un|uilt|ade|itten))\s+by$")
+_PASSIVE = re.compile(
+    r"^(?:is|was|are|were|has been|have been)\s+(?P<verb>\w+(?:ed|en|ought|old|un|uilt|ade|itten))\s+by$"
+)
 _AND = re.compile(r",?\s+and\s+(?=[a-z]+(?:s|ed)?\s)")
 _PRONOUNS = {"he": "person", "she": "person", "they": None, "it": "organization", "we": None, "i": "person"}
-_MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905
-_DATE = rf"(?:\d{{4}}-\d{{2}}-\d{{2}}|\d{{1,2}}\s+(?:{'|'.join(_MONTHS)})\s+\d{{4}}|(?:{'|'.join(_MONTHS)})\s+\d{{4}}|\d{{4}})"
+_MONTH = "january|february|march|april|may|june|july|august|september|october|november|december"
+_MONTHS = _MONTH.split("|")
+_DATE = rf"(?:\d{{4}}-\d{{2}}-\d{{2}}|\d{{1,2}}\s+(?:{_MONTH})\s+\d{{4}}|(?:{_MONTH})\s+\d{{4}}|\d{{4}})"
 _FROM = re.compile(rf"\b(?:since|in|on|from|as of)\s+(?:the\s+)?({_DATE})", re.IGNORECASE)
 _UNTIL = re.compile(rf"\b(?:until|till|to)\s+({_DATE})", re.IGNORECASE)
 _PLACES = re.compile(r"\b(?:lives?|lived|moved?|resides?|born|located|based|visits?|visited|travel\w*|flew)\b")
-_EMPLOY = re.compile(r"\b(?:works?|worked|join\w*|left|runs?|leads?|led|manages?|administers|employed|studies|founded|C[ETFO]O|director|head)\b")
+_EMPLOY = re.compile(
+    r"\b(?:works?|worked|join\w*|left|runs?|leads?|led|manages?|administers|employed|studies|founded|C[ETFO]O|director|head)\b"
+)
 _OF_ORGANIZATIONS = re.compile(r"\b(?:acquir\w+|bought|merged)\b")
 _OF_PERSONS = re.compile(r"\b(?:knows?|met|married|loves|likes)\b")
 _COMPANY = re.compile(r"\b(?:Inc|Corp|Ltd|GmbH|AG|University|Institute|Company|Bank|Labs?)\b")
@@ -134,7 +141,7 @@ class _Reader:
         elif _COMPANY.search(name):
             kind = "organization"
         kind = self._known.get(name, kind)
-        row = {"name": name, "type": kind, "aliases": [], "description": None, "quote": sentence}
+        row: dict[str, Any] = {"name": name, "type": kind, "aliases": [], "description": None, "quote": sentence}
         self.entities.setdefault(name, row)
         return name
 
@@ -164,7 +171,7 @@ def _kinds(relation: str) -> tuple[str, str]:
         return "person", "place"
     if _OF_ORGANIZATIONS.search(relation):
         return "organization", "organization"
-    if _OF_PERSONS.search(relation) or relation in {"hired"}:
+    if _OF_PERSONS.search(relation) or relation == "hired":
         return "person", "person"
     return ("person", "organization") if _EMPLOY.search(relation) else ("thing", "thing")
 
@@ -185,4 +192,3 @@ def _iso(said: str) -> str:
 def _tail(rest: str) -> str:
     rest = rest.rstrip()
     return rest if rest and rest[0].isspace() else ""
-
