@@ -165,7 +165,12 @@ class _Packer:
 
     def _whole_units(self, start: int, new: int, unit: int) -> int:
         """The index of the last bound that is in reach, at least ``unit``."""
-        last = bisect_right(self.sums, self.at(start) + self.first.room, unit + 1) - 1
+        budget = self.at(start) + self.first.room
+        # A unit costs a token or more, but for blank ones: the answer is near, and near is quick.
+        near = min(unit + 2 + self.first.room, len(self.sums))
+        if near < len(self.sums) and self.sums[near - 1] <= budget:
+            near = len(self.sums)
+        last = bisect_right(self.sums, budget, unit + 1, near) - 1
         for meter, sums in self.others:
             budget = meter.costs.at(new if meter.new_only else start) + meter.room
             last = min(last, bisect_right(sums, budget, unit + 1) - 1)
@@ -280,7 +285,8 @@ class _Packer:
         if low >= new:
             return new
         bounds, big = self.bounds, self.units.big
-        place = bisect_left(bounds, low, 0, unit + 1)
+        near = max(0, unit - self.overlap - 1)
+        place = bisect_left(bounds, low, near if near and bounds[near - 1] < low else 0, unit + 1)
         whole = bounds[place] if place <= unit else new
         if whole == low or (whole < new and not big[place - 1]):
             return whole
