@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from unabridged.config.model import EmbeddingSettings
     from unabridged.types import Provider
 
-__all__ = ["build_embedder", "chunking_of"]
+__all__ = ["build_embedder", "cache_of_settings", "chunking_of"]
 
 _AT: Path = ("embedding",)
 _CHUNKING_KEYS = {
@@ -64,7 +64,7 @@ def build_embedder(config: Config, **overrides: Any) -> Embedder:
     options["limit"] = limit_of(settings, opened[0], compat=isinstance(chunking, Chunking) and chunking.compat)
     options = {name: value for name, value in options.items() if value is not None}
     if "cache" not in overrides:
-        options["cache"] = _cache(settings.cache)
+        options["cache"] = cache_of_settings(settings)
     try:
         return Embedder(opened, **{**options, **overrides})
     except ConfigError as error:
@@ -114,14 +114,16 @@ def _set(values: Mapping[str, int | None]) -> dict[str, int]:
     return {name: value for name, value in values.items() if value is not None and name in names}
 
 
-def _cache(given: bool | str | CacheSettings) -> bool | VectorCache:  # noqa: FBT001
+def cache_of_settings(settings: EmbeddingSettings) -> bool | VectorCache:
+    """The vector cache that the settings describe, as the embedder takes it; ``True`` is the user's own."""
+    given = settings.cache
     if isinstance(given, bool):
         return given
-    settings = CacheSettings(folder=given) if isinstance(given, str) else given
-    if not settings.enabled:
+    chosen = CacheSettings(folder=given) if isinstance(given, str) else given
+    if not chosen.enabled:
         return False
-    folder = None if settings.folder is None else FilePath(settings.folder).expanduser()
-    return VectorCache(folder, size_limit=settings.max_bytes)
+    folder = None if chosen.folder is None else FilePath(chosen.folder).expanduser()
+    return VectorCache(folder, size_limit=chosen.max_bytes)
 
 
 def _placed(error: ConfigError, settings: EmbeddingSettings) -> ConfigError:

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import signal
 import socket as sockets
+import sys
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Stopping", "listen", "serve"]
 
 _BACKLOG = 2048
+_SWITCH = 0.001  # seconds that a thread which cuts a long text may keep the event loop waiting; Python's own is 0.005
 _KEEP_ALIVE = 75  # seconds: longer than proxies keep theirs, so that they, not we, close first
 
 
@@ -94,6 +96,7 @@ def serve(config: Config, settings: ServerSettings, socket: sockets.socket, *, t
     keys = "keys are needed" if app.state.server.needs_keys else "no keys: this machine only"
     app.state.server.started = lambda: told(f"unabridged serves at http://{shown}:{port} ({keys}); Ctrl-C stops it")
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    sys.setswitchinterval(_SWITCH)
     try:
         server.run(sockets=[socket])
     except SystemExit as end:  # uvicorn's way of saying that the start failed

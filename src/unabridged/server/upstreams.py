@@ -5,11 +5,14 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from unabridged.config.build import cache_of_settings
+from unabridged.embedding.cache import VectorCache
 from unabridged.embedding.widths import at_width
 from unabridged.errors import ConfigError
 from unabridged.providers.limits import known_model
+from unabridged.server.late import LateCache
 from unabridged.server.problems import Problem
 
 if TYPE_CHECKING:
@@ -140,7 +143,13 @@ def _refuse_width(embedder: Embedder, dimensions: int) -> None:
 
 
 def _embedder(config: Config) -> Embedder:
-    """The embedder of a configuration. Of unknown words an answer tells in a header, not in a warning."""
-    if config.embedding.on_unknown == "warn":
-        return config.embedder(on_unknown="ignore")
-    return config.embedder()
+    """The embedder of a configuration, but for two things that a server does otherwise.
+
+    Of unknown words an answer tells in a header, not in a warning; and what is to be kept on disk is written
+    after the answer has gone.
+    """
+    options: dict[str, Any] = {"on_unknown": "ignore"} if config.embedding.on_unknown == "warn" else {}
+    cache = cache_of_settings(config.embedding)
+    if cache is not False:
+        options["cache"] = LateCache(VectorCache() if cache is True else cache)
+    return config.embedder(**options)
