@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from unabridged import Embedder, Limit
 from unabridged.embedding.pooling import are_unit, check_pooling, dispersion, pool
 from unabridged.errors import ConfigError
+from unabridged.text.sections import group_chunks
 
 
 def unit(rows: int, width: int, seed: int = 0) -> np.ndarray:
@@ -73,3 +75,22 @@ def test_unit_is_told_within_the_precision_of_models() -> None:
 def test_an_unknown_pooling_lists_those_there_are() -> None:
     with pytest.raises(ConfigError, match="pooling: found 'median', expected one of weighted, mean"):
         check_pooling("median")
+
+
+def test_L11_hierarchical_pooling_goes_by_sections() -> None:
+    text = "# Salt\n\n" + "brine and foam. " * 400 + "\n\n# Sand\n\n" + "dune and glass. " * 100
+    with Embedder("hashing", cache=False, pooling="hierarchical", limit=Limit(input_tokens=200)) as embedder:
+        one = embedder.embed_detailed(text, chunk_vectors=True)[0]
+    salt, sand = one.sections
+    assert (salt.title, sand.title, sand.end) == ("Salt", "Sand", len(text))
+    assert text[sand.start :].startswith("# Sand")
+    assert np.linalg.norm(salt.vector) == pytest.approx(1, abs=1e-5)
+    shares = [section.weight for section in group_chunks(text, one.chunks)]
+    expected = shares[0] * salt.vector + shares[1] * sand.vector
+    assert one.vector @ expected / np.linalg.norm(expected) == pytest.approx(1, abs=1e-5)
+
+
+def test_L11_sections_need_chunk_vectors_and_a_text_that_was_cut() -> None:
+    with Embedder("hashing", cache=False) as embedder:
+        assert embedder.embed_detailed("short", chunk_vectors=True)[0].sections == ()
+        assert embedder.embed_detailed("long " * 9000)[0].sections == ()

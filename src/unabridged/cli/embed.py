@@ -44,7 +44,7 @@ def _embed(
     dimensions: Annotated[int | None, typer.Option("--dimensions", "-d", min=1, help="Width of the vectors.")] = None,
     query: Annotated[bool, typer.Option("--query", help="The texts are queries, not documents.")] = False,
     pooling: Annotated[
-        Literal["weighted", "mean", "max", "first"] | None,
+        Literal["weighted", "mean", "max", "first", "hierarchical"] | None,
         typer.Option("--pooling", help="How chunk vectors become one; weighted is the default."),
     ] = None,
     chunk_vectors: Annotated[

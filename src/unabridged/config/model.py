@@ -183,7 +183,7 @@ class EmbeddingSettings(ProviderSettings):
     auto_chunk: ChunkingChoice | None = Field(
         default=None, description="The same settings under memory-lancedb-pro's name."
     )
-    pooling: Literal["weighted", "mean", "max", "first"] | None = Field(
+    pooling: Literal["weighted", "mean", "max", "first", "hierarchical"] | None = Field(
         default=None, description="How chunk vectors become one; default weighted (by unique tokens)."
     )
     cache: CacheChoice = Field(default=True, description="true, false, a folder, or settings.")

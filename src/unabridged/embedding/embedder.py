@@ -58,7 +58,7 @@ class Embedder:
 
     ``chunking`` cuts what is over the limit (``False``: the provider's own error comes back);
     ``on_overflow="truncate"`` keeps the beginning and says so. ``pooling`` is ``weighted`` (by the tokens
-    that each chunk alone brings), ``mean``, ``max``, ``first``, or ``none`` (chunk vectors only).
+    that each chunk alone brings), ``mean``, ``max``, ``first``, ``hierarchical`` (by sections), or ``none``.
     ``cache`` is a folder, a :class:`VectorCache`, ``True`` for the user's own, or ``False``.
     ``concurrency`` is the most requests in flight (8; 1 for the embedded model, which uses every core).
     ``timeout`` is in seconds, for a whole call. ``empty`` and ``on_error`` say what a bad text does: by

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unabridged.embedding.cache import Entry
-from unabridged.embedding.pooling import dispersion, pool
+from unabridged.embedding.pooling import dispersion, pool, pool_sections
 from unabridged.embedding.results import TextResult, unique_tokens
 from unabridged.errors import InputError
+from unabridged.text.sections import group_chunks
+from unabridged.types import Span
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,8 +20,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from unabridged.embedding.pieces import Document, Piece
+    from unabridged.embedding.pooling import Pooling
     from unabridged.embedding.results import Status
     from unabridged.embedding.settings import Settings
+    from unabridged.types import Vector, Vectors
 
 __all__ = ["complete", "outcome", "pooled"]
 
@@ -49,9 +53,16 @@ def pooled(document: Document, settings: Settings) -> Entry | None:
     rows = _rows(document)
     unknown = _unknown_share(document.pieces)
     spans = _spans(document, settings)
-    vector = pool(rows, unique_tokens(spans), settings.pool_as)
+    vector = _one(document.text, rows, spans, settings.pool_as)
     _log.info("Document embedded as %d averaged chunks", len(rows))
     return Entry(vector, document.tokens, dispersion(rows), unknown, spans)
+
+
+def _one(text: str, rows: Vectors, spans: NDArray[np.int64], how: Pooling) -> Vector:
+    if how != "hierarchical":
+        return pool(rows, unique_tokens(spans), how)
+    sections = group_chunks(text, [Span(start, end) for start, end, *_ in spans.tolist()])
+    return pool(pool_sections(rows, sections), [section.weight for section in sections])
 
 
 def outcome(document: Document, entry: Entry | None, settings: Settings, *, chunk_vectors: bool) -> TextResult:

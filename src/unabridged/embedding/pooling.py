@@ -11,11 +11,12 @@ from unabridged.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from unabridged.text.sections import Section
     from unabridged.types import Vector, Vectors
 
-__all__ = ["Pooling", "are_unit", "check_pooling", "dispersion", "pool"]
+__all__ = ["Pooling", "are_unit", "check_pooling", "dispersion", "pool", "pool_sections"]
 
-Pooling = Literal["weighted", "mean", "max", "first", "none"]
+Pooling = Literal["weighted", "mean", "max", "first", "hierarchical", "none"]
 
 # float32 keeps seven digits; int8 models and float16 wires leave norms within a few parts in a thousand.
 _UNIT_TOLERANCE = 5e-3
@@ -46,7 +47,7 @@ def pool(vectors: Vectors, weights: Sequence[float], how: Pooling = "weighted") 
     if how == "max":
         pooled = exact.max(axis=0)
     else:
-        share = np.asarray(weights, np.float64) if how == "weighted" else np.ones(len(exact))
+        share = np.asarray(weights, np.float64) if how in ("weighted", "hierarchical") else np.ones(len(exact))
         if share.sum() <= 0:
             share = np.ones(len(exact))
         pooled = (share / share.sum()) @ exact
@@ -56,6 +57,16 @@ def pool(vectors: Vectors, weights: Sequence[float], how: Pooling = "weighted") 
     if norm < _CANCELLED:
         return np.array(vectors[int(np.argmax(weights))], np.float32)
     return np.array(pooled / norm, np.float32)
+
+
+def pool_sections(vectors: Vectors, sections: Sequence[Section]) -> Vectors:
+    """A vector a section, shape ``(sections, width)``: its chunks weighed by what each brings to it.
+
+    >>> from unabridged.text.sections import Section
+    >>> pool_sections(np.eye(2, dtype=np.float32), [Section("A", 0, 9, (1,), (9,))]).tolist()
+    [[0.0, 1.0]]
+    """
+    return np.stack([pool(vectors[list(section.members)], section.weights) for section in sections])
 
 
 def are_unit(vectors: Vectors) -> bool:

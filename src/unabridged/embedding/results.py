@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Literal, overload
 import numpy as np
 
 from unabridged.text.measure import utf8_length
-from unabridged.types import Chunk, Usage
+from unabridged.types import Chunk, Span, Usage
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from unabridged.types import Vector, Vectors
 
-__all__ = ["EmbedResult", "Progress", "Status", "TextResult"]
+__all__ = ["EmbedResult", "Progress", "SectionVector", "Status", "TextResult"]
 
 Status = Literal["ok", "chunked", "truncated", "skipped", "empty", "failed"]
 
@@ -31,6 +31,16 @@ class Progress:
     tokens_done: int
     requests: int
     seconds: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SectionVector:
+    """The vector of ``text[start:end]``, one section of a text, float32 ``(width,)``."""
+
+    title: str | None
+    start: int
+    end: int
+    vector: Vector = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,6 +90,26 @@ class TextResult:
             piece = self.text[start:end]
             made.append(Chunk(index, start, end, at_byte, at_byte + utf8_length(piece), piece, tokens, overlap))
         return tuple(made)
+
+    @property
+    def sections(self) -> tuple[SectionVector, ...]:
+        """A vector for each section of a text that was cut (SPEC L11); ask for ``chunk_vectors`` with the call.
+
+        >>> from unabridged import Embedder
+        >>> text = "# Salt\\n\\n" + "sea " * 9000 + "\\n\\n# Sand\\n\\n" + "dune " * 9000
+        >>> with Embedder("hashing", cache=False) as embedder:
+        ...     result = embedder.embed_detailed(text, chunk_vectors=True)[0]
+        >>> [(section.title, section.vector.shape) for section in result.sections]
+        [('Salt', (256,)), ('Sand', (256,))]
+        """
+        from unabridged.embedding.pooling import pool_sections
+        from unabridged.text.sections import group_chunks
+
+        if self.spans is None or self.chunk_vectors is None:
+            return ()
+        found = group_chunks(self.text, [Span(start, end) for start, end, *_ in self.spans.tolist()])
+        rows = pool_sections(self.chunk_vectors, found) if found else ()
+        return tuple(SectionVector(s.title, s.start, s.end, row) for s, row in zip(found, rows, strict=True))
 
     def max_similarity(self, query: Vector) -> float:
         """The best cosine between ``query`` and any chunk vector (SPEC L16); ask for them with the call."""
