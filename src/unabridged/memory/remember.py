@@ -55,7 +55,8 @@ def remember(memory: Memory, text: str, given: Mapping[str, Any], *, document: D
             account.flush()
         if given.get("trajectory"):
             answer = replace(answer, trajectory=run.trajectory.steps())
-        journal.done(kept(answer))
+        if request.key is not None:
+            journal.done(kept(answer))
         return answer
 
 

@@ -19,7 +19,7 @@ from unabridged.memory.schema import columns_of, from_table
 from unabridged.memory.settle import fetch
 from unabridged.memory.values import edge_key
 from unabridged.memory.vectors import vectors_in
-from unabridged.memory.where import among, batched, both, either, equals
+from unabridged.memory.where import among, batched, either, equals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,6 +52,7 @@ class Stating:
     ids: tuple[str, ...]
     said: tuple[int, ...]
     verdicts: list[Verdict | None] = field(default_factory=list)
+    knew: int = 0
 
 
 class Facts:
@@ -66,7 +67,9 @@ class Facts:
         self.order: dict[str, int] = {}  # a claim's id -> the unit that states it
         self.seen: set[str] = set()
         self.seq = -1
-        self._alone = False
+        self.around: set[str] = set()  # every entity that the request speaks of
+        self._late: dict[str, int] = {}  # an entity -> the last read that found somebody else's facts at it
+        self._reads = 0
 
     # -- what is stored -----------------------------------------------------------------------------
 
@@ -74,6 +77,7 @@ class Facts:
         """Read what is stored of the entities that a request speaks of: three queries, however long the text."""
         drafts = list(drafts)
         ids = {entity.id for draft in drafts for entity in draft.entities}
+        self.around |= ids
         self.run.memory.store.ask(lambda view: self._load(view, ids))
 
     def _load(self, view: View, ids: set[str]) -> None:
@@ -93,7 +97,7 @@ class Facts:
                 for entity in part:
                     self._read(view, either(equals("source_id", entity), equals("target_id", entity)), MANY)
 
-    def _read(self, view: View, where: str | None, limit: int | None) -> None:
+    def _read(self, view: View, where: str | None, limit: int | None) -> list[Edge]:
         with_vectors = "vector" in view["edges"].schema.names
         columns = [*columns_of("edges"), *(["vector"] if with_vectors else [])]
         order = [("created_at", False)] if limit is not None else []
@@ -103,6 +107,7 @@ class Facts:
             self.add(edge)
         if with_vectors:
             self.vectors.update(vectors_in(rows))
+        return edges
 
     def add(self, edge: Edge) -> None:
         """One more fact that is known."""
@@ -170,6 +175,7 @@ class Facts:
     def resolve(self, made: Stating) -> None:
         """Settle what is open of a unit: new where nothing could be meant, else as a model says."""
         since = time.monotonic()
+        made.knew = self._reads
         open_ = [at for at, verdict in enumerate(made.verdicts) if verdict is None]
         claims = [replace(made.claims[at], vector=self.vectors.get(made.ids[at])) for at in open_]
         offered = [candidates(claim, self._around(claim, made.unit), self.vectors) for claim in claims]
@@ -226,25 +232,32 @@ class Facts:
 
     def committed(self, done: Settled) -> None:
         """A commit of this request: if nobody else's lay between, everything there is is known."""
-        if self._alone:
+        if self.seq == done.seq - 1:
             self.seq = done.seq
 
     def guard(self, view: View, made: Stating) -> None:
         """Raise :class:`Moved` if another writer stored facts at a unit's entities since they were read."""
-        self._alone = view.head.seq == self.seq
-        if self._alone or not made.claims:
-            return
-        entities = sorted({end for claim in made.claims for end in (claim.source_id, claim.target_id)})
-        for part in batched(entities):
-            where = either(among("source_id", part), among("target_id", part))
-            ids = view.rows("edges", where, ["id"], limit=MANY)["id"].to_pylist()
-            if fresh := [each for each in ids if each not in self.seen]:
-                self._read(view, both(among("id", fresh)), None)
-                raise Moved(f"{len(fresh)} fact(s) of the same entities were stored meanwhile")
+        caught_up = view.head.seq == self.seq
+        if not caught_up:
+            self._catch_up(view)
+        entities = {end for claim in made.claims for end in (claim.source_id, claim.target_id)}
+        if any(self._late.get(entity, 0) > made.knew for entity in entities):
+            raise Moved("facts of the same entities were stored meanwhile")
         referred = {self.stored(known) for verdict in made.verdicts if verdict for known in verdict.known}
-        if gone := referred - set(fetch(view, "edges", referred)):
+        if not caught_up and (gone := referred - set(fetch(view, "edges", referred))):
             self.forget(gone)
             raise Moved(f"{len(gone)} fact(s) that a unit restates were deleted meanwhile")
+
+    def _catch_up(self, view: View) -> None:
+        """Read the facts that others stored at the request's entities since; most often there are none."""
+        self._reads += 1
+        for part in batched(sorted(self.around)):
+            where = either(among("source_id", part), among("target_id", part))
+            ids = view.rows("edges", where, ["id"])["id"].to_pylist()
+            fresh = [each for each in ids if each not in self.seen]
+            for edge in self._read(view, among("id", fresh), None) if fresh else ():
+                self._late.update(dict.fromkeys((edge.source_id, edge.target_id), self._reads))
+        self.seq = view.head.seq
 
     def forget(self, ids: set[str]) -> None:
         """Facts that are gone are known no more."""

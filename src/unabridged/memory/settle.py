@@ -49,6 +49,11 @@ def fetch(view: View, table: str, ids: Iterable[str], column: str = "id") -> dic
     return found
 
 
+def _ids(view: View, ids: Iterable[str]) -> list[str]:
+    found: list[str] = view.rows("artifacts", among("id", ids), ["id"])["id"].to_pylist()
+    return found
+
+
 def changed_rows(table: str, records: Sequence[Any], columns: Sequence[str]) -> pa.Table:
     """Some columns of some records, for a merge by id."""
     rows = to_table(table, records)
@@ -99,12 +104,14 @@ class _Settling:
         gathered = self.gathered
         said = [*gathered.mentions.values(), *gathered.statements.values()]
         wanted = {s.artifact for s in said} | {c.artifact for c in gathered.contradictions} | set(gathered.updates)
-        wanted |= {a.parent_id for a in gathered.artifacts.values() if a.parent_id}
-        wanted |= {image.artifact_id for image in gathered.images.values() if image.artifact_id}
         wanted -= set(gathered.artifacts)
         found = fetch(self.view, "artifacts", wanted)
+        held = {a.parent_id for a in gathered.artifacts.values() if a.parent_id}
+        held |= {image.artifact_id for image in gathered.images.values() if image.artifact_id}
+        held -= {*gathered.artifacts, *found}  # only has to be there: a document may be a megabyte
+        there = {each for part in batched(held) for each in _ids(self.view, part)}
         gone = set(gathered.deletions)
-        if missing := (wanted - set(found)) | (wanted & gone):
+        if missing := (wanted - set(found)) | (held - there) | ((wanted | held) & gone):
             raise NotFound(f"{len(missing)} artifact(s) that this transaction refers to are not in the dataset")
         return found
 
