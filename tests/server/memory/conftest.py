@@ -11,7 +11,11 @@ from unabridged.server import ServerSettings, create_app
 
 def make_app(folder, *, keys=None, **more):
     config = load_config(
-        {"embedding": {"provider": "hashing", "dimensions": 32, "cache": False}, "dbPath": str(folder / "place"), **more}
+        {
+            "embedding": {"provider": "hashing", "dimensions": 32, "cache": False},
+            "dbPath": str(folder / "place"),
+            **more,
+        }
     )
     return create_app(config, settings=ServerSettings(keys_file=str(folder / "keys.json"), keys=keys))
 

@@ -15,7 +15,19 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, Field, create_model
 
-from unabridged.memory import catalog, deletion, erasure, exchange, graph, records, series, stats, verify
+from unabridged.memory import (
+    catalog,
+    deletion,
+    erasure,
+    exchange,
+    graph,
+    records,
+    remember_data,
+    series,
+    stats,
+    trajectory,
+    verify,
+)
 from unabridged.memory.artifacts import Counts
 
 __all__ = ["page_of", "several", "shape"]
@@ -27,20 +39,30 @@ _NAMES: Mapping[str, Any] = {  # what the modules import for their types alone
     "Counts": Counts,
     "Coverage": stats.Coverage,
     "Deletion": deletion.Deletion,
+    "Step": trajectory.Step,
     **{name: getattr(records, name) for name in records.__all__},
 }
 
 
 @cache
-def shape(record: Any, *, more: tuple[tuple[str, Any], ...] = (), name: str | None = None) -> type[BaseModel]:
-    """The model of a record's JSON; ``more`` are fields that a reply adds to it.
+def shape(
+    record: Any,
+    *,
+    more: tuple[tuple[str, Any], ...] = (),
+    name: str | None = None,
+    only: tuple[str, ...] | None = None,
+    optional: tuple[str, ...] = (),
+) -> type[BaseModel]:
+    """The model of a record's JSON; ``more`` are fields that a reply adds, ``only`` those that it has at all.
 
     >>> sorted(shape(stats.Coverage).model_json_schema()["properties"])
     ['expected', 'present']
     """
     hints = get_type_hints(record, localns=dict(_NAMES))
-    found: dict[str, Any] = dict(_field(f.name, hints[f.name]) for f in fields(record))
+    names = [f.name for f in fields(record) if only is None or f.name in only or f.name in optional]
+    found: dict[str, Any] = dict(_field(field, hints[field]) for field in names)
     found |= dict(_field(field, type_) for field, type_ in more)
+    found |= {field: (found[field][0] | None, None) for field in optional}
     return create_model(name or record.__name__, __doc__=_line(record.__doc__), **found)
 
 
@@ -107,5 +129,13 @@ Statistics = shape(stats.Statistics)
 Deleted = shape(deletion.Deletion)
 Erased = shape(erasure.Erasure)
 Manifest = shape(exchange.Manifest)
+Remembered = shape(
+    remember_data.Remembered,
+    only=(
+        *("artifact_id", "kind", "session_id", "valid_at", "created_at", "entities", "edges", "invalidated_edges"),
+        *("embedded_entities", "embedded_edges", "embedded_chunks", "embedded_summaries"),
+    ),
+    optional=("chunks", "derived", "series", "image_id", "pending", "trajectory", "estimate"),
+)
 SeriesStatistics = shape(series.Stats, name="SeriesStatistics")
 Report = shape(verify.Report, more=(("ok", bool),))
