@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -454,18 +453,37 @@ def test_a_book_that_cannot_be_written_stops_the_job_with_its_reason(tmp_path) -
         provider.close()
 
 
-def test_an_opener_travels_and_opens_an_embedder_by_batches(tmp_path) -> None:
+def test_a_job_by_batches_is_half_the_price_and_else_the_same(dialect, tmp_path, monkeypatch) -> None:
     import pickle
 
-    opener = pickle.loads(pickle.dumps(BatchedOpener("openai/text-embedding-3-small", str(tmp_path))))
-    os.environ["OPENAI_API_KEY"] = "key-123456"
-    try:
-        with opener(cache=False) as embedder:
-            assert embedder.model == "text-embedding-3-small"
-            assert isinstance(embedder.provider, BatchedProvider)
-            assert embedder.concurrency == 256
-    finally:
-        del os.environ["OPENAI_API_KEY"]
+    import pyarrow.parquet as pq
+
+    from unabridged.jobs.job import run_job
+    from unabridged.jobs.settings import JobSettings, SinkSettings, SourceSettings
+
+    monkeypatch.setenv(f"{dialect.upper()}_API_KEY", "key-123456")
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS))
+    with BatchServer(dialect) as server:
+        provider = {"base_url": server.url, "model": MODELS[dialect]}
+        spec = Opened(dialect, provider)
+        opener = pickle.loads(pickle.dumps(BatchedOpener(spec, str(tmp_path / "book"), QUICK)))
+        source, sink = SourceSettings((str(tmp_path / "in.jsonl"),)), SinkSettings(str(tmp_path / "out.parquet"))
+        report = run_job(JobSettings(source, sink, opener, folder=str(tmp_path / "jobs"), cache=False, block_rows=10))
+        assert (report.status, report.counts.done) == ("done", 40)
+        rows = pq.read_table(tmp_path / "out.parquet")
+        assert np.allclose(np.stack(rows["vector"].to_numpy()), vectors_of(TEXTS), atol=1e-6)
+        assert server.paid == Counter(TEXTS)
+        assert len(server.batches) < 4
+
+
+class Opened:
+    """An opener as a configuration makes one."""
+
+    def __init__(self, dialect, options) -> None:
+        self.dialect, self.options = dialect, options
+
+    def __call__(self, **overrides):
+        return Embedder(open_provider(self.dialect, **self.options), **overrides)
 
 
 KILLED = textwrap.dedent(

@@ -56,7 +56,7 @@ class _Flight:
 
 
 class Dispatcher:
-    """Fills, starts, watches and collects batches, on a thread of its own."""
+    """Fills, starts, watches and collects batches, on a thread of its own that begins with the first request."""
 
     def __init__(
         self,
@@ -88,8 +88,6 @@ class Dispatcher:
         self._unfinished = [one for one in book.batches() if one.stage in {"prepared", "uploaded", "created"}]
         for one in self._unfinished:
             self._under_way.update(key for line in book.lines(one.key) for key in line.texts)
-        if self._unfinished:
-            self._start()
 
     def add(self, ask: Ask, request: Request, keys: Sequence[bytes]) -> None:
         """Queue what is new of a request; the lock is held. ``request.texts`` are those of ``keys``."""

@@ -12,7 +12,7 @@ import asyncio
 import threading
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NoResult
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from unabridged.embedding.fingerprint import digest, vector_fingerprint
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from unabridged.embedding.embedder import Embedder
+    from unabridged.jobs.settings import Opener
     from unabridged.providers.batches import BatchLimits, BatchState
     from unabridged.providers.remote import HttpProvider
-    from unabridged.types import Limit, Request, Role, Tokenizer
+    from unabridged.types import Limit, Provider, Request, Role, Tokenizer
 
 __all__ = ["BatchedOpener", "BatchedProvider"]
 
@@ -181,22 +182,24 @@ class BatchedProvider:
         return f"BatchedProvider({self._provider!r})"
 
 
+@dataclass(frozen=True, slots=True)
 class BatchedOpener:
-    """Opens an embedder as ``opener`` does, by way of the batch API of its provider; it can be pickled.
+    """Opens an embedder as ``opener`` does, with every request by way of the provider's batch API.
 
-    ``folder`` is the job's own. Raises as :class:`BatchedProvider` does, and
-    :class:`~unabridged.errors.ConfigError` for an embedder with several providers.
+    ``folder`` keeps the book, ``options`` are those of :class:`BatchedProvider`. It travels as the opener does.
+    Raises as :class:`BatchedProvider` does.
     """
 
-    def __init__(self, model: str, folder: str, options: Mapping[str, Any] | None = None) -> None:
-        self.model = model
-        self.folder = folder
-        self.options = dict(options or {})
+    opener: Opener
+    folder: str
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, **overrides: Any) -> Embedder:
-        """Open it."""
-        from unabridged.embedding.embedder import Embedder
-        from unabridged.providers.registry import open_provider
+        """Open it: as many requests wait at once as fill a file."""
+        waiting = self.options.get("concurrency", _WAITING)
+        embedder = self.opener(**{"concurrency": waiting, **overrides})
+        embedder.through(self._batched, embedder.cache)
+        return embedder
 
-        provider = cast("HttpProvider", open_provider(self.model))
-        return Embedder(BatchedProvider(provider, self.folder), **{**self.options, **overrides})
+    def _batched(self, provider: Provider) -> BatchedProvider:
+        return BatchedProvider(cast("HttpProvider", provider), self.folder, **self.options)
