@@ -11,7 +11,12 @@ from unabridged.providers.chat_replies import read_reply
 from unabridged.testing import ChatRule, ChatServer, Trouble
 
 USER = [{"role": "user", "content": "Say it."}]
-SCHEMA = {"type": "object", "properties": {"said": {"type": "string"}}, "required": ["said"], "additionalProperties": False}
+SCHEMA = {
+    "type": "object",
+    "properties": {"said": {"type": "string"}},
+    "required": ["said"],
+    "additionalProperties": False,
+}
 SAID = [ChatRule(answer={"said": "it"})]
 
 
@@ -80,7 +85,10 @@ def test_habits_are_a_models_own(serve, chat_at):
     server = serve(budget="max_completion_tokens")
     chat = chat_at(server)
     chat(USER, max_tokens=9)
-    assert [("max_tokens" in body, "max_completion_tokens" in body) for body in sent(server)] == [(True, False), (False, True)]
+    assert [("max_tokens" in body, "max_completion_tokens" in body) for body in sent(server)] == [
+        (True, False),
+        (False, True),
+    ]
     chat(USER, max_tokens=9, model="other")
     assert "max_tokens" in sent(server)[2]
 
@@ -233,7 +241,10 @@ def test_no_usage_no_cost_prices_by_model_and_the_providers_own_cost(serve, chat
     reply = priced(USER)
     assert reply.cost_usd == reply.tokens_in
     assert priced(USER, model="other").cost_usd is None
-    data = {"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": 5, "completion_tokens": 5, "cost": 0.25}}
+    data = {
+        "choices": [{"message": {"content": "x"}}],
+        "usage": {"prompt_tokens": 5, "completion_tokens": 5, "cost": 0.25},
+    }
     assert read_reply(data, model="m", form="plain", prices=(1, 1)).cost_usd == 0.25
 
 
@@ -245,13 +256,19 @@ def test_ollamas_own_route_and_old_function_calls_are_read():
     assert read_reply(old, model="q", form="tools").text == '{"a": 1}'
     parsed = {"choices": [{"message": {"tool_calls": [{"function": {"arguments": {"a": 1}}}]}}]}
     assert read_reply(parsed, model="q", form="tools").text == '{"a": 1}'
-    thinking = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "Yes"}, "!", 7]
+    thinking = [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+        {"type": "text", "text": "Yes"},
+        "!",
+        7,
+    ]
     assert read_reply({"choices": [{"message": {"content": thinking}}]}, model="q", form="plain").text == "Yes!"
     assert read_reply({"choices": [{"text": "old"}]}, model="q", form="plain").text == "old"
 
 
 @pytest.mark.parametrize(
-    "data", [None, [], {}, {"choices": []}, {"choices": "x"}, {"choices": ["x"]}, {"choices": [{"message": {"content": 7}}]}]
+    "data",
+    [None, [], {}, {"choices": []}, {"choices": "x"}, {"choices": ["x"]}, {"choices": [{"message": {"content": 7}}]}],
 )
 def test_a_reply_without_an_answer_is_none(data):
     assert read_reply(data, model="q", form="plain") is None

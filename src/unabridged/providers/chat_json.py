@@ -30,7 +30,10 @@ _END_MARK = re.compile(r"<\|(?:end|return|im_end|eot_id|endoftext)\|>.*", re.DOT
 _TRAILING_COMMA = re.compile(r",(\s*[}\]])")
 _WORDS = {"true": "True", "false": "False", "null": "None"}
 _BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
-_STARTS = 64  # places tried at the most: answers hold one value, seldom two
+_STRAY = 64  # brackets of prose that never close: each costs a walk to the end
+_STARTS = re.compile(r"[{\[]")
+_BEGINS = re.compile(r"\s*+(?:[\"'{\[}\]]|\Z)")  # after a bracket of JSON, not of prose
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{}\[\]]', re.DOTALL)
 _UNWRAP = 3  # an answer inside an answer inside an answer
 _MOST_LITERAL = 100_000  # characters: Python's own parser is slow, and deep ones cost stack
 _SCHEMA_WORDS = frozenset({"properties", "type", "$schema", "title", "required", "additionalProperties", "$defs"})
@@ -81,55 +84,53 @@ def read_answer(text: str, schema: Mapping[str, Any], aliases: Aliases | None = 
     if not said:
         raise Misfit("there is no answer")
     first: Misfit | None = None
-    for value in _values(said):
-        for inner in _unwrapped(value, schema, aliases or {}):
-            try:
-                return fitted(inner, schema, aliases)
-            except Misfit as misfit:
-                first = first or misfit
-    raise first or _unread(said)
+    best: tuple[int, Any] | None = None
+    for value, length in _values(said):
+        try:
+            made = _fitting(value, schema, aliases or {})
+        except Misfit as misfit:
+            first = first or misfit
+        else:  # of several the longest: a short one is an example of the form
+            best = max(best, (length, made), key=lambda one: one[0]) if best is not None else (length, made)
+    if best is not None:
+        return best[1]
+    raise first or Misfit("there is no JSON in it")
 
 
-def _unread(said: str) -> Misfit:
-    start = min((at for at in (said.find("{"), said.find("[")) if at >= 0), default=-1)
-    if start < 0:
-        return Misfit("there is no JSON in it")
-    if _end_of(said, start) is None:
-        return Misfit("the JSON ends before it is complete", cut=True)
-    return Misfit("it is not JSON")
+def _fitting(value: Any, schema: Mapping[str, Any], aliases: Aliases) -> Any:
+    """A value, or what it wraps or lacks, fitted to the schema."""
+    first: Misfit | None = None
+    for inner in _unwrapped(value, schema, aliases):
+        try:
+            return fitted(inner, schema, aliases)
+        except Misfit as misfit:
+            first = first or misfit
+    raise first or Misfit("the answer has no value")
 
 
 # -- values in a text --------------------------------------------------------------------------------
 
 
-def _values(said: str) -> Iterator[Any]:
-    """Every outermost JSON value in a text that is more than a word or a number, in order."""
+def _values(said: str) -> Iterator[tuple[Any, int]]:
+    """Every outermost JSON value in a text that is more than a word or a number, in order, and its length."""
     whole = _parsed(said)
     if isinstance(whole, list | dict | str):
-        yield whole
+        yield whole, len(said)
         return
-    at, tries = 0, 0
-    cut = False
-    while tries < _STARTS:
-        start = min((found for found in (said.find("{", at), said.find("[", at)) if found >= 0), default=-1)
-        if start < 0:
-            break
-        tries += 1
-        end = _end_of(said, start)
-        if end is None:
-            cut = True
-            at = start + 1
-            if tries == 1 and said[start] == "{":
-                break  # the answer itself is cut off: what stands inside it is a part, not the answer
-            continue
-        value = _parsed(said[start:end])
-        if value is not None:
-            yield value
+    at = stray = 0
+    while stray < _STRAY and (found := _STARTS.search(said, at)) is not None:
+        start, end = found.start(), _end_of(said, found.start())
+        value = None if end is None else _parsed(said[start:end])
+        if end is not None and value is not None:
+            if value or said.strip("`json \n") == "[]":
+                yield value, end - start
             at = end
-        else:
-            at = start + 1
-    if cut and not tries:
-        raise Misfit("the JSON ends before it is complete", cut=True)
+        elif not _BEGINS.match(said, start + 1):
+            at, stray = start + 1, stray + (end is None)  # a bracket of prose
+        elif end is None:  # what stands inside a value that is cut off is a part, and no answer
+            raise Misfit("the JSON ends before it is complete", cut=True)
+        else:  # nor is what stands inside a value that is no JSON
+            raise Misfit("it is not JSON")
 
 
 def _end_of(text: str, start: int) -> int | None:
@@ -147,9 +148,6 @@ def _end_of(text: str, start: int) -> int | None:
         if depth == 0:
             return at
     return None
-
-
-_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"?|[{}\[\]]', re.DOTALL)
 
 
 def _parsed(text: str) -> Any:
@@ -229,7 +227,7 @@ def _boxed(items: list[Any], schema: Mapping[str, Any], aliases: Aliases) -> Any
         if name is None:
             return items
         boxes[name].append(item)
-    return boxes if lists and items else items
+    return boxes if lists else items
 
 
 def _home(item: Any, known: Mapping[str, set[str]]) -> str | None:
