@@ -128,16 +128,26 @@ def _forward(edge: Stated) -> Stated:
 
 
 def drafted(
-    run: Run, units: Sequence[Unit], kept: dict[int, Draft], keep: Callable[[], None] = lambda: None
+    run: Run,
+    units: Sequence[Unit],
+    kept: dict[int, Draft],
+    keep: Callable[[], None] = lambda: None,
+    *,
+    failed: Callable[[Unit, BaseException], None] | None = None,
 ) -> dict[int, Draft]:
     """Extract and summarise every unit that ``kept`` lacks; ``keep`` is called now and then, as it fills.
 
-    Raises what the first unit in order to fail raised, once what was in flight is back.
+    Raises what the first unit in order to fail raised, once what was in flight is back; or goes on with the
+    others where ``failed`` is told instead.
     """
     if run.asker is None or not units:
         return kept
-    reading = _Reading(run, [unit for unit in units if unit.at not in kept], kept)
+    reading = _Reading(run, [unit for unit in units if unit.at not in kept], kept, alone=failed is not None)
     reading.run(keep)
+    for at, error in sorted(reading.failed.items()):
+        if failed is None:
+            raise reading.first()
+        failed(next(unit for unit in units if unit.at == at), error)
     _retype(kept)
     return kept
 
@@ -159,7 +169,8 @@ def _retype(drafts: dict[int, Draft]) -> None:
 
 
 class _Reading:
-    def __init__(self, run: Run, units: Sequence[Unit], kept: dict[int, Draft]) -> None:
+    def __init__(self, run: Run, units: Sequence[Unit], kept: dict[int, Draft], *, alone: bool) -> None:
+        self.alone = alone  # whether a failure is its unit's alone
         self.run_ = run
         self.units = units
         self.kept = kept
@@ -184,10 +195,9 @@ class _Reading:
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
             self._written(keep)
-        if self.failed:
-            raise self._first()
 
-    def _first(self) -> BaseException:
+    def first(self) -> BaseException:
+        """What the first unit in order to fail raised."""
         at = min(self.failed)
         error = self.failed[at]
         label = next(unit.label for unit in self.units if unit.at == at)
@@ -229,7 +239,7 @@ class _Reading:
             return
         self.failed.setdefault(at, error)
         for other in list(waiting):
-            if other.cancel():
+            if not self.alone and other.cancel():
                 del waiting[other]
 
     def _join(self, at: int) -> None:

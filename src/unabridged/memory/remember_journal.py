@@ -8,16 +8,14 @@ itself, so nothing here has to be in step with a commit.
 from __future__ import annotations
 
 import contextlib
-import os
-import platform
 import threading
 import time
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from unabridged.errors import Conflict, InputError
 from unabridged.memory.lock import held
+from unabridged.memory.processes import alive, me
 from unabridged.memory.records import RequestRecord
 from unabridged.memory.remember_draft import Draft
 from unabridged.memory.values import moment, new_id, now
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Journal"]
 
-STALE = 600.0  # seconds without a sign of life after which another machine's request is taken over
 _SIGN = 30.0  # seconds between two signs of life
 _under_way: set[tuple[str, str]] = set()  # (dataset, key) of this process
 _mutex = threading.Lock()
@@ -113,7 +110,7 @@ class Journal:
         if row.state == "done":
             self.answer = detail["answer"]
             return
-        if row.state == "running" and _alive(detail.get("owner") or {}, row.updated_at):
+        if row.state == "running" and alive(detail.get("owner") or {}, row.updated_at):
             raise Conflict("idempotency_key: a request with this key is under way; ask again when it is done")
         self.id = str(row.artifact_id)
         self.created_at = moment(detail["created_at"], "created_at") or self.created_at
@@ -144,35 +141,7 @@ class Journal:
         if state == "done":
             detail["answer"] = self.answer
         else:
-            detail |= {"owner": _me(), "more": self.more, "drafts": {at: d.to_dict() for at, d in self.drafts.items()}}
+            detail |= {"owner": me(), "more": self.more, "drafts": {at: d.to_dict() for at, d in self.drafts.items()}}
         row = replace(self._row, state=state, updated_at=now(), detail=detail)
         (self.memory.requests.append if fresh else self.memory.requests.put)([row])
         self._signed = time.monotonic()
-
-
-def _me() -> dict[str, Any]:
-    return {"host": platform.node(), "pid": os.getpid(), "began": _began(os.getpid())}
-
-
-def _began(pid: int) -> str | None:
-    """When a process began, so that a reused number is not taken for it; ``None`` where nothing tells."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return None
-
-
-def _alive(owner: dict[str, Any], signed: dt.datetime | None) -> bool:
-    """Whether who works at a request still does: by its process on this machine, by its signs on another."""
-    if owner.get("host") != platform.node():
-        return signed is not None and (now() - signed).total_seconds() < STALE
-    pid = int(owner.get("pid") or 0)
-    if pid == os.getpid():
-        return False  # this process keeps its own list, and the request is not on it
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return _began(pid) == owner.get("began")
