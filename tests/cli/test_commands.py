@@ -223,3 +223,23 @@ def test_a_method_that_is_not_there_is_told_before_any_text_is_sent(tmp_path) ->
     assert done.returncode == 2
     assert "paragraph" in done.stderr
     assert done.stdout == ""
+
+
+def test_S8_a_pdf_is_cut_by_its_pages(tmp_path) -> None:
+    canvas = pytest.importorskip("reportlab.pdfgen.canvas").Canvas(str(tmp_path / "two.pdf"))
+    for words in ("The first page is about salt.", "The second page is about sand."):
+        canvas.drawString(72, 720, words)
+        canvas.showPage()
+    canvas.save()
+    done = run("chunk", "two.pdf", "--method", "page", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [json.loads(line)["page"] for line in done.stdout.splitlines()] == [1, 2]
+
+
+def test_S14_several_comparisons_are_drawn_to_files_of_their_own(folder) -> None:
+    done = run("chunk", "docs", "--compare", "fixed,sentence", "--plot", "out.svg", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in folder.glob("*.svg")) == ["out-1.svg", "out-2.svg", "out-3.svg"]
+    one = run("chunk", "docs/long.md", "--compare", "fixed,sentence", "--plot", "one.svg", cwd=folder)
+    assert one.returncode == 0, one.stderr
+    assert (folder / "one.svg").read_text("utf-8").startswith("<svg")

@@ -13,10 +13,12 @@ from unabridged.jobs.lines import json_line
 
 if TYPE_CHECKING:
     from unabridged.cli.inputs import Text
+    from unabridged.text.documents import Document
     from unabridged.types import ChunkSet
 
 __all__ = ["register"]
 
+_WITH_PLACES = frozenset({".pdf", ".docx", ".docm", ".epub"})
 _SHOWN = 72  # characters of a chunk's beginning and of its end
 
 
@@ -53,8 +55,9 @@ def _chunk(
     from unabridged.cli.inputs import gather
     from unabridged.text.segmenters import split
 
-    failed = 0
-    for batch in gather(paths or [], text or [], encoding=encoding).batches():
+    failed = drawn = 0
+    inputs = gather(paths or [], text or [], encoding=encoding)
+    for batch in inputs.batches():
         for one in batch:
             if one.error is not None:
                 note(f"error: {one.id}: {one.error}")
@@ -63,10 +66,12 @@ def _chunk(
             if compare or plot:
                 sizes = {"max_tokens": max_tokens, "overlap_tokens": overlap_tokens, "min_tokens": min_tokens}
                 methods = [part for part in (compare or method).replace(",", " ").split() if part]
-                compare_methods(one.id, one.text, methods, plot, tokenizer=tokenizer, **sizes)
+                drawn += 1
+                picture = plot if plot is None or len(inputs) == 1 else plot.with_stem(f"{plot.stem}-{drawn}")
+                compare_methods(one.id, _source(one), methods, picture, tokenizer=tokenizer, **sizes)
                 continue
             made = split(
-                one.text,
+                _source(one),
                 method=method,
                 max_tokens=max_tokens,
                 overlap_tokens=overlap_tokens,
@@ -76,6 +81,15 @@ def _chunk(
             _as_json(one, made) if as_json else _preview(one, made)
     if failed:
         raise typer.Exit(SOME_FAILED)
+
+
+def _source(one: Text) -> str | Document:
+    """What a segmenter is given: a file whose format has pages or headings as a document, the rest as text."""
+    if one.path is None or one.path.suffix.lower() not in _WITH_PLACES:
+        return one.text
+    from unabridged.text.documents import read_document
+
+    return read_document(one.path)
 
 
 def _as_json(one: Text, made: ChunkSet) -> None:

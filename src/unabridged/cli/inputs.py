@@ -31,6 +31,7 @@ class Text:
     warning: str | None = None
     error: str | None = None
     size: int = 0
+    path: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ class Inputs:
             return None
         except UnreadableFile as error:
             return Text(file.id, error=error.reason, size=file.size)
-        return Text(file.id, text, warning, size=file.size)
+        return Text(file.id, text, warning, size=file.size, path=file.path)
 
 
 def gather(
