@@ -36,6 +36,7 @@ _ROUTERS = (
     "unabridged.server.memory",
     "unabridged.server.preview",
     "unabridged.server.graph_view",
+    "unabridged.server.configuration",
     "unabridged.server.page",
 )
 # Modules that mount an application of their own: ``mount(app)``.

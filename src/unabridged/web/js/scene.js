@@ -26,6 +26,7 @@ export class Scene {
     this.hovered = null;
     this.frames = 0;
     this.spent = 0;
+    this.named = true; // whether names stand beside points that nobody points at
     this.onPick = onPick;
     this.onHover = onHover;
     this.wanted = false;
@@ -234,7 +235,7 @@ export class Scene {
     const taken = [];
     const first = [this.hovered, this.picked].filter((at) => at !== null && at !== undefined);
     for (const at of [...first, ...this.order]) {
-      if (taken.length >= most && !first.includes(at)) break;
+      if ((taken.length >= most || !this.named) && !first.includes(at)) break;
       if (!this.visible[at] || (this.near && !this.near[at] && at !== this.hovered)) continue;
       const [x, y] = [sx[at], sy[at] - this.size[at] * this.grown - 6];
       if (x < 0 || y < 10 || x > this.width || y > this.height) continue;

@@ -1,0 +1,102 @@
+// Search: what matters for a question, each hit with its evidence, shown in its document at the very bytes.
+
+import { memory } from "../api.js";
+import { announce, fill, h } from "../dom.js";
+import { date, number, plural } from "../format.js";
+import { bar, button, chip, empty, field, icon, note, select, shown } from "../parts.js";
+import { go, link } from "../route.js";
+import { documentPane } from "./document.js";
+
+const KINDS = [["", "Everything"], ["passage", "Passages"], ["fact", "Facts"], ["entity", "Entities"], ["summary", "Summaries"], ["document", "Whole documents"]];
+
+export default async function search(root, { heading, query, still }) {
+  const asked = Object.fromEntries(query);
+  const input = h("input", { type: "search", value: asked.q ?? "", placeholder: "Ask in your own words", "aria-label": "Search the memory", autocomplete: "off" });
+  const session = h("input", { type: "text", value: asked.session ?? "", placeholder: "any", spellcheck: "false" });
+  const asOf = h("input", { type: "date", value: asked.as_of ?? "" });
+  const history = h("input", { type: "checkbox", checked: asked.history === "1" });
+  let kind = asked.kind ?? "";
+  const hits = h("div", { class: "panel hits", "aria-label": "Hits", role: "region" });
+  const pane = h("div", { class: "panel pane", role: "region", "aria-label": "Document" });
+  const reply = h("div", {});
+  const submit = () => go("search", [], { q: input.value.trim(), kind, session: session.value.trim(), as_of: asOf.value, history: history.checked ? "1" : null });
+  const form = h("form", { class: "stack tight", role: "search", onSubmit: (event) => { event.preventDefault(); submit(); } },
+    h("div", { class: "bar-row" }, h("div", { class: "grow" }, input), button("Search", null, { kind: "main", sign: "search", type: "submit" })),
+    h("details", { open: Boolean(asked.kind || asked.session || asked.as_of || asked.history) }, h("summary", { class: "small" }, "Narrow it down"), h("div", { class: "bar-row" },
+      field("Only", select(KINDS, kind, (value) => { kind = value; if (asked.q) submit(); })), field("Session", session), field("What was true on", asOf),
+      h("label", { class: "check small" }, history, "Facts that have ended as well"))));
+  fill(root, h("div", { class: "head" }, heading), form, reply, h("div", { class: "search-layout", hidden: !asked.q }, hits, pane));
+  if (!asked.q) {
+    root.append(empty("What does the memory know?", "Words and meaning are searched together, in passages, summaries, facts and entities. Every hit shows where it comes from."));
+    input.focus({ preventScroll: true });
+    return;
+  }
+  const body = { query: asked.q, limit: 20, explain: true, include_history: asked.history === "1" };
+  if (kind) body.kinds = [kind];
+  if (asked.session) body.session_id = asked.session;
+  if (asked.as_of) body.as_of = asked.as_of;
+  fill(reply, button("Answer this with a model", () => answer(reply, asked.q, body), { kind: "little quiet" }));
+  await shown(hits, memory.post("recall", body), (found) => {
+    announce(plural(found.hits.length, "hit"));
+    return drawn(found, pane, still);
+  }, { what: "Searching …", still });
+}
+
+function drawn(found, pane, still) {
+  if (!found.hits.length) {
+    fill(pane, null);
+    return [degraded(found), empty("Nothing that fits", found.below ? `${plural(found.below, "candidate")} came up and had too little to do with it.` : "Try other words, or fewer of them.")];
+  }
+  const rows = found.hits.map((hit, at) => {
+    const first = hit.evidence[0];
+    const row = h("button", { type: "button", class: "row-link", "aria-current": "false", onClick: () => open(at) },
+      h("span", { class: "line small" }, chip(hit.kind), h("span", { class: "muted breaks" }, place(first)), h("span", { class: "score" }, bar(hit.score, `relevance ${number(hit.score * 100)} of 100`))),
+      h("span", { class: "clamp serif", dir: "auto" }, hit.text),
+      hit.lanes.length ? h("span", { class: "small muted" }, `found by ${hit.lanes.map((one) => `${one.lane} (${one.rank}.)`).join(", ")}`) : null);
+    return row;
+  });
+  const open = (at) => {
+    rows.forEach((row, index) => row.setAttribute("aria-current", String(index === at)));
+    const hit = found.hits[at];
+    if (hit.kind === "entity") {
+      documentPane(pane, hit.evidence, { still, head: h("a", { class: "button little", href: link("entity", hit.id) }, "Timeline and sources") });
+    } else documentPane(pane, hit.evidence, { still });
+  };
+  open(0);
+  return [
+    h("header", {}, h("h2", {}, plural(found.hits.length, "hit")), found.below ? h("span", { class: "small muted" }, `${plural(found.below, "weaker one")} left out`) : null, packed(found.pack)),
+    degraded(found),
+    h("ol", { class: "rows", onKeydown: (event) => walk(event, rows, open) }, rows.map((row) => h("li", {}, row)))];
+}
+
+function walk(event, rows, open) {
+  const here = rows.indexOf(document.activeElement);
+  const to = { ArrowDown: here + 1, ArrowUp: here - 1 }[event.key];
+  if (to === undefined || here < 0 || !rows[to]) return;
+  event.preventDefault();
+  rows[to].focus();
+  open(to);
+}
+
+const place = (one) => (one ? [one.source ?? one.artifact_role, one.page && `page ${one.page}`, one.section, date(one.valid_at ?? one.created_at)].filter(Boolean).join(" · ") : "");
+const degraded = (found) => found.degraded.map((one) => note(`Searched without ${one.lane}: ${one.reason}.`, "warn"));
+
+function packed(pack) {
+  if (!pack?.text) return null;
+  const copied = button("Copy as context", async () => {
+    await navigator.clipboard.writeText(pack.text);
+    announce("Copied");
+    fill(copied, icon("copy"), "Copied");
+  }, { kind: "little quiet", sign: "copy", title: `${number(pack.tokens)} tokens, with its sources, for a prompt` });
+  return copied;
+}
+
+async function answer(place, question, options) {
+  const { query: _, explain: __, limit: ___, ...rest } = options;
+  await shown(place, memory.post("query", { question, ...rest }), (found) => h("section", { class: "panel padded stack tight answer", "aria-label": "Answer" },
+    h("h2", {}, found.known === false ? "Not known" : "Answer"),
+    found.sentences?.length ? h("p", { class: "serif-text", dir: "auto" }, found.sentences.map((one) => [one.text, " ", (one.citations ?? []).map((each, at) => h("a", { class: "cite", href: cited(each) }, at + 1)), " "]))
+      : h("p", { class: "serif-text", dir: "auto" }, found.answer ?? "")), { what: "Asking the model …" });
+}
+
+const cited = (one) => link("artifacts", one.document_id ?? one.artifact_id, { start: one.document_start, end: one.document_end });

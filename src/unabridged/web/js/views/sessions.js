@@ -1,0 +1,36 @@
+// Sessions: the runs of users and agents, what each brought in, and what it cost.
+
+import { memory } from "../api.js";
+import { fill, h } from "../dom.js";
+import { money, moment, number, opening, plural } from "../format.js";
+import { empty, figures, growing, shown } from "../parts.js";
+import { link } from "../route.js";
+
+export default async function sessions(root, { heading, rest, still }) {
+  const chosen = rest.length ? rest.join("/") : null;
+  const list = h("ul", { class: "rows" });
+  const pane = h("section", { class: "stack", "aria-label": "Session" });
+  const rows = growing(list, (cursor) => memory.get("sessions", { limit: 50, cursor, newest_first: true }), (one) => h("li", {},
+    h("a", { class: "row-link", href: link("sessions", one.id), "aria-current": String(one.id === chosen) }, h("span", { dir: "auto", class: "breaks" }, one.id), h("span", { class: "small muted" }, `since ${moment(one.created_at)}`))),
+  { none: empty("No sessions", "A text that is remembered with a session appears under it.") });
+  fill(root, h("div", { class: "head" }, heading), h("div", { class: "artifact-layout" }, h("section", { class: "panel stack-list", "aria-label": "Sessions" }, list, h("div", { class: "padded-in" }, rows.place)), pane));
+  const listed = rows.first();
+  if (chosen !== null) one(pane, chosen, still);
+  else fill(pane, empty("Choose a session", "It shows the texts it brought in, the entities they name, and what was spent on them."));
+  await listed;
+  return () => rows.stop();
+}
+
+async function one(pane, id, still) {
+  const texts = h("ul", { class: "rows" });
+  const artifacts = growing(texts, (cursor) => memory.get("artifacts", { session_id: id, role: "document", limit: 20, cursor, newest_first: true }),
+    (each) => h("li", {}, h("a", { class: "row-link", href: link("artifacts", each.id) }, h("span", { class: "clamp serif", dir: "auto" }, opening(each.text, 260)), h("span", { class: "small muted" }, [each.source, moment(each.created_at)].filter(Boolean).join(" · ")))),
+    { none: empty("No texts", "") });
+  const cost = h("div", { class: "panel padded" });
+  const entities = h("div", { class: "panel padded" });
+  fill(pane, h("h2", { dir: "auto", class: "breaks" }, id), cost, h("div", { class: "panel" }, h("header", {}, h("h2", {}, "Texts"), h("a", { class: "button little", href: link("artifacts", [], { session: id }) }, "As a tree")), texts, h("div", { class: "padded-in" }, artifacts.place)), entities);
+  shown(cost, memory.get("inferences/cost", { session_id: id }), (found) => figures([["tokens read by models", number(found.tokens_in)], ["tokens written", number(found.tokens_out)], ["spent", money(found.cost)]]), { still });
+  shown(entities, memory.get("entities", { session_id: id, limit: 200 }), (found) => [h("h2", {}, plural(found.items.length, "entity", "entities"), found.cursor ? " and more" : ""),
+    h("div", { class: "line" }, found.items.map((each) => h("a", { class: "chip", href: link("entity", each.id), title: each.type }, each.name)))], { still });
+  await artifacts.first();
+}
