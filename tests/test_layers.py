@@ -29,7 +29,7 @@ ROOMS = {
     "tenacity": {"providers.retry"},
     "diskcache": {"embedding.cache"},
     "lancedb": {"memory.dataset", "adapters.lancedb", "jobs.sink", "jobs.sinks"},
-    "lance": {"memory.dataset", "jobs.sink", "jobs.sinks"},
+    "lance": {"memory.dataset", "jobs.lance", "jobs.sink", "jobs.sinks"},
     "pydantic": {"config", "server", "mcp", "memory.extraction", "adapters"},
 }
 

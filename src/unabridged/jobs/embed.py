@@ -65,7 +65,6 @@ def _gathered(
     ids = shard.table["id"].to_pylist()
     done = [(at, text) for at, text in zip(given, result, strict=True) if text.vector is not None]
     blank = [at for at, text in zip(given, result, strict=True) if text.status == "skipped"]
-    kept = sorted([at for at, _ in done] + blank)
     made = [text for _, text in done]
     return ShardResult(
         shard.part,
@@ -75,7 +74,7 @@ def _gathered(
         if done
         else None,
         done=len(done),
-        keys=keys_of([ids[at] for at in kept], [texts[at] for at in kept]),
+        keys=keys_of([ids[at] for at, _ in done], [texts[at] for at, _ in done]),
         failed=_failures(shard, ids, given, result),
         skipped=tuple(shard.row(at) for at in blank),
         usage=result.usage,

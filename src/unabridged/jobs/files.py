@@ -25,7 +25,7 @@ from unabridged.errors import MissingExtra, UnreadableFile
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-__all__ = ["BinaryFile", "Found", "TextFile", "decode", "find_files", "read_text"]
+__all__ = ["BinaryFile", "Found", "TextFile", "decode", "find_files", "read_text", "text_of"]
 
 _SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages", "venv"})
 _PACKED = {".docx": "word", ".docm": "word", ".epub": "epub"}
@@ -103,6 +103,16 @@ def read_text(path: Path, encoding: str | None = None) -> tuple[str, str | None]
     except OSError as error:
         raise UnreadableFile(name, (error.strerror or str(error)).lower()) from None
     return decode(data, name, encoding) if kind is None else _text_of(data, name, kind)
+
+
+def text_of(data: bytes, name: str, encoding: str | None = None) -> tuple[str, str | None]:
+    """The text of a file's bytes, as :func:`read_text` has it, and what is to be said of it."""
+    kind = _document_kind(data[:_HEAD], Path(name))
+    if kind is not None:
+        return _text_of(data, name, kind)
+    if encoding is None and _is_binary(data[:_HEAD]):
+        raise BinaryFile(name, "a binary file, not text")
+    return decode(data, name, encoding)
 
 
 def _document_kind(head: bytes, path: Path) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 import time
 import warnings
@@ -12,9 +13,10 @@ from typing import TYPE_CHECKING
 from unabridged.errors import JobError, UnknownTokens
 from unabridged.jobs.answers import Answers
 from unabridged.jobs.configuration import admit, forked
-from unabridged.jobs.embed import open_embedder
+from unabridged.jobs.embed import KEY_BYTES, open_embedder
 from unabridged.jobs.flow import Flow, ThreadRunner
 from unabridged.jobs.journal import Journal
+from unabridged.jobs.known import Carried, Known, merged
 from unabridged.jobs.meter import Meter, Stopped
 from unabridged.jobs.publish import feed_of
 from unabridged.jobs.shards import Gaps, chosen, shards
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["retry_job", "run_job"]
 
 _PASSES = 3  # times that rows are tried again whose failure may pass by itself
+_GONE = "gone"  # the identity of a part that the source has no more
 _TELL_EVERY = 0.1  # seconds between two calls of ``progress``
 
 
@@ -98,7 +101,9 @@ def _run(
             warnings.simplefilter("ignore", UnknownTokens)  # a line each for a million rows helps nobody
             settings, journal = _opened(settings)
             with journal:
-                job = _Job(settings, journal, source, open_target(settings), progress, cancel or threading.Event())
+                job = _Job(
+                    settings, journal, source, open_target(settings, journal), progress, cancel or threading.Event()
+                )
                 return job.run(runner, observer, retry=retry)
     finally:
         lock.release()
@@ -136,6 +141,7 @@ class _Job:
     states: dict[int, tuple[Part, PartState]] = field(default_factory=dict)
     total: int | None = None
     retrying: bool = False
+    carried: dict[tuple[int, int], Carried] = field(default_factory=dict)
     told: float = 0.0
     began: float = field(default_factory=time.monotonic)
     notes: list[str] = field(default_factory=list)
@@ -151,7 +157,7 @@ class _Job:
     ) -> JobReport:
         """Embed, publish, report; whatever happens stands in the journal."""
         settings, place = self.settings, self.settings.place
-        self.target.check(ours=self.journal.get("target") is not None)
+        self.target.check(ours=bool(self.journal.get("publishing")))
         number = self.journal.begin_run(os.getpid())
         status, reason = "interrupted", None
         self.staging = Staging(place / "staged")
@@ -209,6 +215,8 @@ class _Job:
         for part in self.parts:
             state = self.journal.part(part.name, part.identity)
             self.states[state.number] = part, state
+        for gone in self.journal.parts().keys() - {part.name for part in self.parts}:
+            self.journal.finish_part(self.journal.part(gone, _GONE).number, 0)
         known = [part.rows if part.rows is not None else state.rows for part, state in self.states.values()]
         self.total = None if any(rows is None for rows in known) else sum(rows or 0 for rows in known)
         self.journal.set("total", self.total)
@@ -219,15 +227,19 @@ class _Job:
             gaps = Gaps(self.journal.spans(state.number, state.generation))
             if state.rows is not None and gaps.covers(state.rows):
                 continue
-            settings = self.settings
-            yield from shards(
-                self.source,
-                part,
-                state.number,
-                gaps,
-                rows=settings.block_rows,
-                characters=settings.block_characters,
-            )
+            sizes = {"rows": self.settings.block_rows, "characters": self.settings.block_characters}
+            cut = shards(self.source, part, state.number, gaps, **sizes)
+            yield from cut if not state.generation else self.changed(state, cut)
+
+    def changed(self, state: PartState, cut: Iterator[Shard]) -> Iterator[Shard]:
+        """Of a part that was read before, only what is new or has changed is embedded."""
+        held = self.target.holds(state.name)
+        known = Known(self.journal, self.staging, state.number, state.generation, published=held)
+        for shard in cut:
+            fresh, carried = known.split(shard)
+            if carried is not None:
+                self.carried[shard.part, shard.first] = carried
+            yield fresh
 
     def finish_parts(self) -> None:
         """All have been read to their ends."""
@@ -269,6 +281,9 @@ class _Job:
     def note(self, shard: Shard, result: ShardResult) -> None:
         """A shard is back: stage it, then note it."""
         generation = self.states[shard.part][1].generation
+        carried = None if self.retrying else self.carried.pop((shard.part, shard.first), None)
+        if carried is not None:
+            result = merged(result, carried)
         if result.fingerprint and self.journal.get("fingerprint") is None:
             self.journal.set("fingerprint", result.fingerprint)
         if result.width and self.journal.get("width") is None:
@@ -279,18 +294,31 @@ class _Job:
         if self.retrying:
             self.journal.retried(result, generation, [shard.row(at) for at in range(len(shard))], file=file)
         else:
-            self.journal.add_block(result, generation, file=file)
+            same = 0 if carried is None else len(carried.same) // KEY_BYTES
+            self.journal.add_block(result, generation, file=file, same=same)
 
     def publish(self) -> None:
-        """All that is staged, into the sink."""
+        """All that is staged, into the sink.
+
+        An output that grows is kept beside the journal for as long as it is replaced: however often that is
+        interrupted, it is begun again from the same, and no row is in it twice.
+        """
         self.tick("writing", now=True)
         feed = feed_of(self.journal, self.staging)
         if feed is None:
             return
-        self.journal.set("target", self.target.publish(feed))
-        if not any(self.journal.failures(limit=1)):
+        kept = self.settings.place / "kept"
+        if feed.grows and not self.journal.get("kept"):
+            shutil.rmtree(kept, ignore_errors=True)
+            kept.mkdir()
+            self.target.keep(kept)
+            self.journal.set("kept", True)
+        self.journal.set("publishing", True)
+        self.journal.set("target", self.target.publish(feed, kept))
+        if feed.grows or not any(self.journal.failures(limit=1)):
             self.journal.mark_published(block.id for block in feed.blocks)
             self.staging.sweep([])
+            shutil.rmtree(kept, ignore_errors=True)
 
     def ended(self) -> tuple[str, str | None]:
         """How it ended, when all has been read."""

@@ -7,6 +7,7 @@ method is one transaction.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 import threading
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["Block", "Counts", "Failure", "Journal", "PartState", "RunRecord"]
 
 FILE = "journal.sqlite"
+_BLOCK = "id, part, generation, first, after, done, file, retried, published"
+_NEVER = 1 << 62
 VERSION = 1
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -187,8 +190,7 @@ class Journal:
 
     def part(self, name: str, identity: str) -> PartState:
         """A part as it is now: known, new, or changed since it was read (then its next generation begins)."""
-        with self._lock, self._db:
-            self._db.execute("BEGIN IMMEDIATE")
+        with self._writing():
             row = self._one("SELECT number, name, identity, rows, generation FROM parts WHERE name = ?", name)
             if row is None:
                 self._db.execute("INSERT INTO parts (name, identity) VALUES (?, ?)", (name, identity))
@@ -214,69 +216,57 @@ class Journal:
     # -- blocks --------------------------------------------------------------------------------------
 
     def add_block(self, result: ShardResult, generation: int, *, file: str | None, same: int = 0) -> None:
-        """A block is done: its finished rows are staged, its failed ones listed. All of it, or nothing."""
-        row = (
-            result.part,
-            generation,
-            result.first,
-            result.end,
-            result.rows,
-            result.done,
-            same,
-            0,
-            file,
-            result.keys,
-            result.tokens,
-            result.chunks,
-            result.usage.requests,
-            json.dumps(result.lengths),
-            json.dumps(result.pieces),
-            result.fingerprint,
-            time.time(),
-        )
-        with self._lock, self._db:
-            self._db.execute("BEGIN IMMEDIATE")
-            self._insert_block(row)
+        """A block is done: its finished rows are staged, its failed ones listed. All of it, or nothing.
+
+        ``same`` of its rows are in the output already.
+        """
+        with self._writing():
+            self._insert_block(result, generation, file, rows=result.rows, same=same, retried=False)
             self._insert_failed(result.part, result.failed)
             self._insert_skipped(result.part, result.skipped)
 
     def retried(self, result: ShardResult, generation: int, rows: Sequence[int], *, file: str | None) -> None:
         """Rows that had failed were tried again: those that are done now leave the table of failures."""
         still = {each.row for each in result.failed}
-        gone = [(result.part, row) for row in rows if row not in still]
-        line = (
-            result.part,
-            generation,
-            result.first,
-            result.end,
-            0,  # they were counted as read when they failed
-            result.done,
-            0,
-            1,
-            file,
-            result.keys,
-            result.tokens,
-            result.chunks,
-            result.usage.requests,
-            json.dumps(result.lengths),
-            json.dumps(result.pieces),
-            result.fingerprint,
-            time.time(),
-        )
-        with self._lock, self._db:
-            self._db.execute("BEGIN IMMEDIATE")
-            if result.done:
-                self._insert_block(line)
+        with self._writing():
+            if result.done:  # as rows they were counted when they failed
+                self._insert_block(result, generation, file, rows=0, same=0, retried=True)
+            gone = [(result.part, row) for row in rows if row not in still]
             self._db.executemany("DELETE FROM failed WHERE part = ? AND row = ?", gone)
             self._insert_failed(result.part, result.failed)
             self._insert_skipped(result.part, result.skipped)
 
-    def _insert_block(self, row: tuple[Any, ...]) -> None:
-        self._db.execute(
-            "INSERT INTO blocks (part, generation, first, after, rows, done, same, retried, file, keys, tokens, chunks,"
-            " requests, lengths, pieces, fingerprint, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            row,
-        )
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        with self._lock, self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            yield
+
+    def _insert_block(
+        self, result: ShardResult, generation: int, file: str | None, *, rows: int, same: int, retried: bool
+    ) -> None:
+        row = {
+            "part": result.part,
+            "generation": generation,
+            "first": result.first,
+            "after": result.end,
+            "rows": rows,
+            "done": result.done,
+            "same": same,
+            "retried": int(retried),
+            "file": file,
+            "keys": result.keys,
+            "tokens": result.tokens,
+            "chunks": result.chunks,
+            "requests": result.usage.requests,
+            "lengths": json.dumps(result.lengths),
+            "pieces": json.dumps(result.pieces),
+            "fingerprint": result.fingerprint,
+            "at": time.time(),
+        }
+        names = ", ".join(row)
+        marks = ", ".join("?" * len(row))
+        self._db.execute(f"INSERT INTO blocks ({names}) VALUES ({marks})", tuple(row.values()))  # noqa: S608 our names
 
     def _insert_failed(self, part: int, failed: Iterable[FailedRow]) -> None:
         self._db.executemany(
@@ -300,31 +290,30 @@ class Journal:
 
     def blocks(self, *, unpublished: bool = False) -> list[Block]:
         """The blocks in the order of their rows."""
-        where = " WHERE published = 0" if unpublished else ""
         rows = self._all(
-            "SELECT id, part, generation, first, after, done, file, retried, published FROM blocks"
-            + where
-            + " ORDER BY part, generation, first, id"
+            f"SELECT {_BLOCK} FROM blocks WHERE published = 0 OR ? ORDER BY part, generation, first, id",  # noqa: S608
+            int(not unpublished),
         )
-        return [Block(*row[:7], bool(row[7]), bool(row[8])) for row in rows]
+        return [_block(row) for row in rows]
 
-    def keys(self, part: int, *, before: int | None = None) -> list[tuple[int, bytes]]:
-        """The keys of a part's rows, a block at a time, oldest first; ``before`` leaves newer generations out."""
-        return [
-            (row[0], row[1])
-            for row in self._all(
-                "SELECT id, keys FROM blocks WHERE part = ? AND generation < ? ORDER BY generation, first, id",
-                part,
-                1 << 62 if before is None else before,
-            )
-        ]
+    def keyed_blocks(self, part: int, *, before: int | None = None, since: int = 0) -> Iterator[tuple[Block, bytes]]:
+        """The blocks of some generations of a part with the keys of their rows: the staged ones, then the same."""
+        rows = self._all(
+            f"SELECT {_BLOCK}, keys FROM blocks WHERE part = ? AND generation < ? AND generation >= ?"  # noqa: S608
+            " ORDER BY generation, first, id",
+            part,
+            _NEVER if before is None else before,
+            since,
+        )
+        return ((_block(row[:9]), row[9]) for row in rows)
 
     def mark_published(self, blocks: Iterable[int]) -> None:
-        """The sink has these blocks, and holds them for good."""
-        with self._lock, self._db:
-            self._db.execute("BEGIN IMMEDIATE")
-            self._db.executemany(
-                "UPDATE blocks SET published = 1, file = NULL WHERE id = ?", [(block,) for block in blocks]
+        """The sink has these blocks for good; earlier generations of their parts, and what was kept, may go."""
+        with self._writing():
+            self._db.executemany("UPDATE blocks SET published = 1, file = NULL WHERE id = ?", [(b,) for b in blocks])
+            self._db.execute("DELETE FROM about WHERE key = 'kept'")
+            self._db.execute(
+                "DELETE FROM blocks WHERE generation < (SELECT generation FROM parts WHERE number = blocks.part)"
             )
 
     # -- what people ask -----------------------------------------------------------------------------
@@ -348,7 +337,7 @@ class Journal:
             int(not passing),
             -1 if limit is None else limit,
         )
-        return (Failure(*row[:6], bool(row[6]), row[7]) for row in rows)
+        return (Failure(*row[:6], bool(row[6]), row[7]) for row in rows)  # type: ignore[call-arg]
 
     def causes(self) -> dict[str, int]:
         """How many rows failed, by kind, the most frequent first."""
@@ -359,6 +348,13 @@ class Journal:
         """The rows of a part to try again."""
         rows = self._all(
             "SELECT row FROM failed WHERE part = ? AND (passing OR ?) ORDER BY row", part, int(not passing)
+        )
+        return [row[0] for row in rows]
+
+    def without_vector(self, part: int) -> list[int]:
+        """The rows of a part that are blank or have failed."""
+        rows = self._all(
+            "SELECT row FROM failed WHERE part = ? UNION SELECT row FROM skipped WHERE part = ?", part, part
         )
         return [row[0] for row in rows]
 
@@ -392,3 +388,7 @@ class Journal:
     def _all(self, sql: str, *given: Any) -> list[Any]:
         with self._lock:
             return self._db.execute(sql, given).fetchall()
+
+
+def _block(row: Sequence[Any]) -> Block:
+    return Block(*row[:7], bool(row[7]), bool(row[8]))  # type: ignore[call-arg]

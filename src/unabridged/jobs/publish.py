@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from unabridged.jobs.known import dead_ids
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
 
     from unabridged.jobs.journal import Block, Journal
     from unabridged.jobs.staging import Staging
 
-__all__ = ["Feed", "feed_of", "rebatched"]
+__all__ = ["Feed", "feed_of", "rebatched", "unified", "widened"]
 
 # Rows of a group or fragment: the same wherever the blocks ended, so that the output does not tell.
 _GROUP_ROWS = 8192
@@ -25,7 +29,8 @@ _GROUP_BYTES = 64 << 20
 class Feed:
     """What a sink is given: the finished rows, part by part, in the order of their rows.
 
-    ``schema`` has all columns of all blocks, ``row`` (of the part) first.
+    ``schema`` has all columns of all blocks, ``row`` (of the part) first. ``grows``: the output has rows of an
+    earlier run, which stay, but for those whose ids (hashed) are ``dead``.
     """
 
     fingerprint: str
@@ -33,6 +38,8 @@ class Feed:
     schema: pa.Schema = field(repr=False)
     blocks: tuple[Block, ...] = field(repr=False)
     staging: Staging = field(repr=False)
+    grows: bool = False
+    dead: NDArray[np.bytes_] = field(default_factory=lambda: np.zeros(0, "S8"), repr=False)
 
     def parts(self) -> Iterator[tuple[int, Iterator[pa.Table]]]:
         """Each part's number and its tables."""
@@ -59,11 +66,11 @@ class Feed:
             if extra is not None and high > low:
                 found.append(extra.take(pa.array(order[low:high])))
             if found:
-                yield found[0] if len(found) == 1 else _sorted(pa.concat_tables(found))
+                yield _sorted(pa.concat_tables(found))
 
     def _read(self, block: Block) -> pa.Table:
         assert block.file is not None  # noqa: S101
-        return _widened(self.staging.read(block.file), self.schema)
+        return widened(self.staging.read(block.file), self.schema)
 
 
 def feed_of(journal: Journal, staging: Staging) -> Feed | None:
@@ -71,10 +78,17 @@ def feed_of(journal: Journal, staging: Staging) -> Feed | None:
     generations = {part.number: part.generation for part in journal.parts().values()}
     blocks = [block for block in journal.blocks(unpublished=True) if block.generation == generations[block.part]]
     schemas = [staging.schema(block.file) for block in blocks if block.file is not None]
-    if not schemas:
+    dead = dead_ids(journal)
+    if not schemas and not len(dead):
         return None
-    schema = pa.unify_schemas(list(dict.fromkeys(schemas)), promote_options="permissive")
-    return Feed(journal.get("fingerprint"), journal.get("width"), schema, tuple(blocks), staging)
+    schema = unified(schemas)
+    grows = any(block.published for block in journal.blocks())
+    return Feed(journal.get("fingerprint"), journal.get("width"), schema, tuple(blocks), staging, grows, dead)
+
+
+def unified(schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """One schema that every table fits, null where it has no such column."""
+    return pa.unify_schemas(list(dict.fromkeys(schemas)), promote_options="permissive")
 
 
 def rebatched(tables: Iterable[pa.Table], width: int) -> Iterator[pa.Table]:
@@ -98,10 +112,13 @@ def rebatched(tables: Iterable[pa.Table], width: int) -> Iterator[pa.Table]:
 
 
 def _sorted(table: pa.Table) -> pa.Table:
+    rows = table["row"].to_numpy()
+    if (np.diff(rows) >= 0).all():
+        return table
     return table.take(pa.array(np.argsort(table["row"].to_numpy(), kind="stable")))
 
 
-def _widened(table: pa.Table, schema: pa.Schema) -> pa.Table:
+def widened(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """The table with every column of the schema, null where its part has none."""
     if table.schema == schema:
         return table

@@ -64,9 +64,9 @@ class ShardResult:
     """What became of a shard.
 
     ``table`` has the finished rows: ``row`` (of the part), ``id``, the kept columns, ``status``, ``tokens``,
-    ``chunks`` and ``vector``; with chunk vectors more rows, a chunk each. ``keys`` are 16 bytes for each finished or
-    skipped row: of its id and of its text. ``stop`` is an error that the next text would meet as well: then
-    nothing of the shard is noted, and what was paid for lies in the answers.
+    ``chunks`` and ``vector``; with chunk vectors more rows, a chunk each. ``keys`` are 16 bytes for each finished
+    row, in the table's order: of its id and of its text. ``stop`` is an error that the next text would meet as
+    well: then nothing of the shard is noted, and what was paid for lies in the answers.
     """
 
     part: int

@@ -74,7 +74,7 @@ def chosen(source: Source, part: Part, number: int, rows: Sequence[int], size: i
             return
 
 
-def _picked(number: int, some: Rows, own: np.ndarray, at: np.ndarray) -> Shard:  # type: ignore[type-arg]
+def _picked(number: int, some: Rows, own: np.ndarray, at: np.ndarray) -> Shard:
     place = {int(position): new for new, position in enumerate(at)}
     errors = tuple((place[where], why) for where, why in some.errors if where in place)
     numbers = tuple(int(row) for row in own[at])
@@ -169,7 +169,7 @@ def _cut(number: int, first: int, pieces: Iterator[Rows], rows: int, characters:
         yield _shard(number, at, held)
 
 
-def _room(sizes: np.ndarray, rows: int, characters: int) -> int:  # type: ignore[type-arg]
+def _room(sizes: np.ndarray, rows: int, characters: int) -> int:
     """How many rows go in: up to the one that fills the shard, and at least one."""
     full = int(np.searchsorted(np.cumsum(sizes), characters)) + 1
     return max(1, min(len(sizes), rows, full))

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from unabridged.errors import ConfigError
 from unabridged.jobs.places import is_remote
-from unabridged.jobs.publish import rebatched
-from unabridged.jobs.sink import check_target, open_sink
+from unabridged.jobs.publish import rebatched, unified, widened
+from unabridged.jobs.readback import read_back, without
+from unabridged.jobs.sink import check_target, ids_file, open_sink
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
+
+    from unabridged.jobs.journal import Journal
     from unabridged.jobs.publish import Feed
     from unabridged.jobs.settings import JobSettings
 
-__all__ = ["FileTarget", "Target", "open_target"]
+__all__ = ["FileTarget", "Target", "open_target", "rows_of", "write_file"]
 
 FORMATS = ("parquet", "npy", "jsonl", "lance", "column", "memory")
 
@@ -26,12 +35,20 @@ class Target(Protocol):
         """Raise if it cannot be written, before anything is paid for; ``ours``: what is there, this job wrote."""
         ...
 
-    def publish(self, feed: Feed) -> str:
-        """Write it all, whole or not at all; where it is."""
+    def holds(self, part: str) -> bool:
+        """Whether the rows of a part that the journal calls published are still in it."""
+        ...
+
+    def keep(self, folder: Path) -> None:
+        """Keep what is there in a folder for as long as it is replaced, so that this may be interrupted."""
+        ...
+
+    def publish(self, feed: Feed, kept: Path) -> str:
+        """Write it all, whole or not at all; where it is. ``kept`` is the folder of :meth:`keep`, if it was asked."""
         ...
 
 
-def open_target(settings: JobSettings) -> Target:
+def open_target(settings: JobSettings, journal: Journal) -> Target:
     """The target that settings mean."""
     kind = settings.sink.format
     if kind is not None and kind not in FORMATS:
@@ -39,13 +56,13 @@ def open_target(settings: JobSettings) -> Target:
     if kind == "column":
         from unabridged.jobs.column import ColumnTarget
 
-        return ColumnTarget(settings)
+        return ColumnTarget(settings, journal)
+    if not settings.sink.target:
+        raise ConfigError("sink.target", "found none, expected a file (.parquet, .npy, .jsonl, .lance), or a format")
     if kind == "memory":
         from unabridged.jobs.memory import MemoryTarget
 
         return MemoryTarget(settings)
-    if not settings.sink.target:
-        raise ConfigError("sink.target", "found none, expected a file (.parquet, .npy, .jsonl, .lance), or a format")
     if is_remote(settings.sink.target):
         from unabridged.jobs.target_remote import RemoteTarget
 
@@ -64,9 +81,46 @@ class FileTarget:
         """The folder is there, and nothing of somebody else's is in the way."""
         check_target(self._path, force=self._sink.force or ours)
 
-    def publish(self, feed: Feed) -> str:
+    def holds(self, part: str) -> bool:
+        """All of them, if it is there at all."""
+        return self._path.exists()
+
+    def keep(self, folder: Path) -> None:
+        """Links to what is there: a replaced file lives on under them."""
+        for path in (self._path, ids_file(self._path)):
+            if path.is_dir():
+                shutil.copytree(path, folder / path.name, copy_function=_link)
+            elif path.exists():
+                _link(str(path), str(folder / path.name))
+
+    def publish(self, feed: Feed, kept: Path) -> str:
         """Through a hidden name beside it."""
-        with open_sink(self._path, fingerprint=feed.fingerprint, width=feed.width, force=True) as sink:
-            for table in rebatched(feed.tables(), feed.width):
-                sink.write(table)
+        old = kept / self._path.name
+        write_file(self._path, feed, (lambda: read_back(old, feed.width)) if feed.grows else None)
         return str(self._path.absolute())
+
+
+def write_file(path: Path, feed: Feed, old: Callable[[], Iterator[pa.Table]] | None) -> None:
+    """A file of everything finished: what ``old`` has and is still true, then what is new."""
+    with open_sink(path, fingerprint=feed.fingerprint, width=feed.width, force=True) as sink:
+        for table in rebatched(rows_of(feed, old), feed.width):
+            sink.write(table)
+
+
+def rows_of(feed: Feed, old: Callable[[], Iterator[pa.Table]] | None) -> Iterator[pa.Table]:
+    """Every row of an output: those of ``old`` that are not dead, then those of the feed, with one schema."""
+    if old is None:
+        yield from feed.tables()
+        return
+    first = itertools.chain(itertools.islice(without(old(), feed.dead), 1), itertools.islice(feed.tables(), 1))
+    schema = unified([table.schema for table in first])
+    for table in itertools.chain(without(old(), feed.dead), feed.tables()):
+        yield widened(table, schema)
+
+
+def _link(old: str, new: str) -> None:
+    """A second name for a file; a copy where the disk knows none, or it is another disk."""
+    try:
+        os.link(old, new)
+    except OSError:
+        shutil.copy2(old, new)
