@@ -149,7 +149,8 @@ def metadata_where(metadata: Mapping[str, Any] | None) -> str | None:
 
 def span_where(column: str, since: Any, until: Any) -> str | None:
     """``since`` (inclusive) to ``until`` (exclusive)."""
-    first, last = moment(since, "since"), moment(until, "until")
+    named = column.removesuffix("_at") + "_" if column.endswith("_at") else ""
+    first, last = moment(since, f"{named}since"), moment(until, f"{named}until")
     return both(
         None if first is None else f"`{column}` >= {literal(first)}",
         None if last is None else f"`{column}` < {literal(last)}",
