@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
     from unabridged.memory.erasure import Erasure, Purge
     from unabridged.memory.exchange import Manifest
+    from unabridged.memory.ingest import Ingested
+    from unabridged.memory.pending import PendingReport
     from unabridged.memory.records import Artifact, Snapshot
+    from unabridged.memory.remember_data import Remembered
     from unabridged.memory.stats import Statistics
     from unabridged.memory.verify import Report
     from unabridged.memory.writing import Transaction
@@ -61,6 +64,18 @@ class AsyncMemory:
     async def add_many(self, texts: Any, **given: Any) -> list[Artifact]:
         """As :meth:`Memory.add_many`."""
         return await asyncio.to_thread(self.sync.add_many, texts, **given)
+
+    async def remember(self, text: str, **given: Any) -> Remembered:
+        """As :meth:`Memory.remember`; cancelling the task stops it between two steps."""
+        return await self.sync.aremember(text, **given)
+
+    async def ingest(self, source: Any, **given: Any) -> Ingested:
+        """As :meth:`Memory.ingest`."""
+        return await asyncio.to_thread(self.sync.ingest, source, **given)
+
+    async def work_pending(self, **given: Any) -> PendingReport:
+        """As :meth:`Memory.work_pending`."""
+        return await asyncio.to_thread(self.sync.work_pending, **given)
 
     @contextlib.asynccontextmanager
     async def write(self, *, embed: bool = True) -> AsyncIterator[Transaction]:

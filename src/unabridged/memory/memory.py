@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self
 
 from unabridged.errors import InputError, NotFound, StoreError
 from unabridged.memory import erasure, exchange, snapshots
@@ -19,6 +19,7 @@ from unabridged.memory.outside import Ledger, Models, Outside
 from unabridged.memory.reading import Reader
 from unabridged.memory.recall_memory import Recalling
 from unabridged.memory.records import Artifact, Pending, QueryRecord, RequestRecord, Snapshot
+from unabridged.memory.remembering import Remembering
 from unabridged.memory.series import SeriesShelf
 from unabridged.memory.stats import Statistics, statistics
 from unabridged.memory.upkeep import Upkeep
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from unabridged.memory.asking import Asker
-    from unabridged.memory.remember_data import Options, Remembered
     from unabridged.memory.vectors import EmbedderLike
     from unabridged.providers.websearch import SearchProvider
     from unabridged.types import Chunk
@@ -42,7 +42,7 @@ DATASET = "default"
 BULK = 10_000  # texts a commit in add_many: large enough that a commit's 10 ms do not count
 
 
-class Memory(Recalling):
+class Memory(Recalling, Remembering):
     """One dataset of a memory, for any number of threads; other processes may have it open too.
 
     >>> memory = Memory.open("memory://")
@@ -231,23 +231,6 @@ class Memory(Recalling):
         with self.write(embed=False) as tx:
             tx.update(artifact, **changes)
         return self.artifacts.get(identity(artifact))
-
-    def remember(self, text: str, **given: Unpack[Options]) -> Remembered:
-        """A text with its chunks, entities and facts, each with its source; see :class:`Options` (SPEC A12).
-
-        Needs a chat model (``open(…, chat=…)``) for entities, facts and summaries; without one the text is
-        stored, embedded and searchable, and ``notes`` of the answer say so. Raises what refused a call, with
-        nothing stored; :class:`~unabridged.errors.RememberFailed` once a part of a long text is.
-        """
-        from unabridged.memory.remember import remember
-
-        return remember(self, text, given)
-
-    async def aremember(self, text: str, **given: Unpack[Options]) -> Remembered:
-        """As :meth:`remember`, for async callers; cancelling the task stops it between two steps."""
-        from unabridged.memory.remember import aremember
-
-        return await aremember(self, text, given)
 
     def delete(
         self, artifacts: Artifact | str | Iterable[Artifact | str], *, unsupported: str | None = None

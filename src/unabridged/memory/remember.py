@@ -23,7 +23,7 @@ from unabridged.memory.remember_more import Extras
 from unabridged.memory.remember_plan import Request, planned
 from unabridged.memory.remember_run import Account, Run
 from unabridged.memory.remember_store import Storing
-from unabridged.memory.remember_whole import estimated, stored_whole
+from unabridged.memory.remember_whole import estimated, stored_whole, vectors_of_version
 from unabridged.memory.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -38,8 +38,19 @@ if TYPE_CHECKING:
 __all__ = ["aremember", "remember"]
 
 
-def remember(memory: Memory, text: str, given: Mapping[str, Any], *, document: Document | None = None) -> Remembered:
-    """Do what :meth:`Memory.remember` says; ``document`` is the text with its blocks, where they are known."""
+def remember(
+    memory: Memory,
+    text: str,
+    given: Mapping[str, Any],
+    *,
+    document: Document | None = None,
+    reuse: Artifact | None = None,
+) -> Remembered:
+    """Do what :meth:`Memory.remember` says.
+
+    ``document`` is the text with its blocks, where they are known; ``reuse`` an earlier version, whose
+    vectors serve where a chunk is the same (SPEC K5).
+    """
     request = Request.of(text, given, limit=memory.max_text_bytes, document=document)
     if given.get("dry_run"):
         return estimated(memory, planned(request))
@@ -49,6 +60,7 @@ def remember(memory: Memory, text: str, given: Mapping[str, Any], *, document: D
         account = Account(memory, session_id=request.artifact["session_id"], request_id=request.key)
         plan = planned(request, id_=journal.id, created_at=journal.created_at)
         run = Run(memory, plan, account, Trajectory(), given.get("progress"), given.get("cancel"))
+        run.kept.update(vectors_of_version(memory, reuse))
         try:
             answer = _Remembering(run, journal).run()
         finally:

@@ -91,6 +91,7 @@ class Run:
     told: Callable[[Event], None] | None = None
     cancel: threading.Event | None = None
     notes: list[str] = field(default_factory=list)
+    kept: dict[str, Any] = field(default_factory=dict)  # text -> its vector, of an earlier version
 
     def check(self) -> None:
         """Raise if the caller asked to stop."""

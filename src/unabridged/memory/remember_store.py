@@ -128,7 +128,8 @@ class Storing:
         texts |= {entity.id: entity.name for entity in draft.entities if entity.id not in self.facts.entities}
         open_ = zip(made.ids, made.claims, made.verdicts, strict=True)
         texts |= {id_: claim.fact for id_, claim, verdict in open_ if verdict is None}
-        fresh = {id_: text for id_, text in texts.items() if id_ not in self._asked}
+        self.vectors.update({id_: self.run.kept[text] for id_, text in texts.items() if text in self.run.kept})
+        fresh = {id_: text for id_, text in texts.items() if id_ not in self._asked and id_ not in self.vectors}
         self._asked.update(fresh)
         return fresh
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from unabridged.memory.remember_plan import Plan
     from unabridged.memory.remember_run import Run
 
-__all__ = ["estimated", "stored_whole"]
+__all__ = ["estimated", "stored_whole", "vectors_of_version"]
 
 _PROMPT = 900  # tokens of instructions and schema that an extraction sends beside its text
 _SUMMARY_PROMPT = 120
@@ -56,12 +56,28 @@ def _vectors(run: Run) -> dict[str, Any]:
         return {}
     since = time.monotonic()
     texts = {unit.id: unit.text if unit.chunk is None else unit.chunk.text for unit in plan.units}
-    vectors = dict(zip(texts, embed_texts(embedder, list(texts.values())), strict=True))
+    vectors = {id_: run.kept[text] for id_, text in texts.items() if text in run.kept}
+    fresh = {id_: text for id_, text in texts.items() if id_ not in vectors}
+    if fresh:
+        vectors.update(zip(fresh, embed_texts(embedder, list(fresh.values())), strict=True))
     if plan.chunked:
         weights = [max(chunk.tokens - chunk.overlap_tokens, 1) for chunk in plan.chunks]
         vectors[plan.id] = pool(np.stack([vectors[unit.id] for unit in plan.units]), weights)
     run.step("embed", "", since=since, texts=len(texts))
     return vectors
+
+
+def vectors_of_version(memory: Memory, version: Artifact | None) -> dict[str, Any]:
+    """The vectors of an earlier version's chunks and summaries (or of its text), by what was embedded."""
+    if version is None or memory.embedder is None:
+        return {}
+    if memory.settings.get("fingerprint") != memory.embedder.fingerprint("document"):
+        return {}
+    chunks = memory.artifacts.chunks(version)
+    below = [each for chunk in chunks for each in memory.artifacts.children(chunk, role="summary")]
+    records = [*chunks, *below] or [version]
+    vectors = memory.artifacts.vectors([each.id for each in records])
+    return {each.search_text: vectors[each.id] for each in records if each.id in vectors}
 
 
 def estimated(memory: Memory, plan: Plan) -> Remembered:
