@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from unabridged.text.packing import cut
 from unabridged.text.sentences import Sentences, sentences
 
 # "|" stands where a sentence ends.
@@ -57,6 +60,7 @@ CASES = [
     "Hablé con la Sra. Gómez y el Lic. Ruiz. |Se fueron.",
     "Wir brauchen z. B. Wasser usw. |Das ist alles.",
     "Bor på Skt. Hans Torv. |De er glade.",
+    "ฉันไปโรงเรียนทุกวัน |แต่เมื่อวานฝนตกหนักมาก |เด็ก ๆ อยู่บ้าน |พรุ่งนี้จะไปทะเล 2 วัน",
     # lines end a sentence, unless the next one goes on in lower case; a blank line always does
     "A heading\n|The text goes on\nover a line.",
     "And so on, etc.\n\n|Next part.",
@@ -90,3 +94,15 @@ def test_an_end_is_the_same_wherever_it_is_looked_for_from(text: str, low: int, 
     assert last == (inside[-1] if inside else None) or last == len(text)
     first = Sentences(text).first(low, min(low + width, len(text)))
     assert first == (inside[0] if inside else None) or first == len(text)
+
+
+def test_thai_is_cut_between_words_where_a_clause_is_over_the_cap() -> None:
+    pytest.importorskip("icu4py", reason="the extra 'southeast'")
+    text = "ฉันไปโรงเรียนทุกวันแต่เมื่อวานฝนตกหนักมากฉันจึงอยู่บ้านและอ่านหนังสือ" * 20
+    from icu4py.breakers import WordBreaker
+
+    words = set(itertools.accumulate(len(str(word)) for word in WordBreaker(text, "th")))
+    spans = cut(text, max_tokens=40)
+    assert len(spans) > 10
+    assert all(span.end in words for span in spans)
+    assert "".join(text[span.start : span.end] for span in spans) == text

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from unabridged.text.scan import Scan, bits_at, later, spread
+from unabridged.text.wordbreaks import break_before, is_unspaced
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -147,12 +148,16 @@ _SPACE_THEN_WORD = re.compile(r"\s(?=\S)")
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The starts of words: after white space."""
+    """The starts of words: after white space, or by a dictionary where a script has none."""
 
     text: str
 
     def last(self, low: int, high: int) -> int | None:
         """The largest in ``(low, high]``; the end of a run of spaces may be ``high`` itself."""
+        if self.text[high : high + 1] >= "\u0e00" and is_unspaced(self.text[high]) and is_unspaced(self.text[high - 1]):
+            found = break_before(self.text, low, high)
+            if found is not None:
+                return found
         piece = self.text[low:high]
         if piece[-1:].isspace():
             return high

@@ -25,7 +25,7 @@ _BULLETS = "•⁃◦▪‣●"
 # The class first, so that the search is quick; then what cannot be an end, at the price of one look:
 # a stop or a line feed right before a small letter. Stops in a row are passed over in one match, by
 # the empty group if no white space follows them, so that dots without end are no trouble.
-_STOP = re.compile(
+_PATTERN = (
     f"[.!?…\n{_WIDE}{_BULLETS})։;:](?!(?<=[.!?…\n])[a-z])(?:"
     f"(?<=[.!?…])[.!?…]*+(?:[{_CLOSERS}]*+(?:[ \u00a0]»)?\\s++|(?<=[.!?…][.!?…])())"
     f"|(?<=[{_WIDE}])(?![{_WIDE}.!?…])(?!(?<=．)[0-9０-９])[{_CLOSERS}]*+\\s*+"
@@ -35,6 +35,11 @@ _STOP = re.compile(
     # The Armenian full stop, often typed as a colon, and the Greek question mark, typed as a semicolon.
     "|(?<=[\u0561-\u0587]:)\\s++|(?<=[\u03ac-\u03ce];)\\s++)"
 )
+_STOP = re.compile(_PATTERN)
+# Thai and Lao have no stops: a space ends a clause, but for the one after a word that is to be said twice.
+_UNSTOPPED = "\u0e01-\u0e45\u0e47-\u0e5b\u0e81-\u0ec5\u0ec8-\u0edf"
+_CLAUSE = re.compile(f"{_PATTERN}|(?<=[{_UNSTOPPED}])[ \u00a0]++(?=[{_UNSTOPPED}])")
+_HAS_CLAUSES = re.compile(f"[{_UNSTOPPED}][ \u00a0]")
 # How far behind a position a sentence's end may have begun: the stop, closers, spaces, a list's number.
 _BEHIND = 24
 _OPENERS = "([{\"'“‘«„" + _BULLETS
@@ -85,11 +90,15 @@ def sentences(text: str, start: int = 0, end: int | None = None) -> Iterator[int
     """
     stop = len(text) if end is None else end
     before = start
-    for found in _STOP.finditer(text, start, stop):
+    for found in _pattern(text).finditer(text, start, stop):
         at = _end_of(text, found)
         if at is not None and at > before:
             yield at
             before = at
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    return _STOP if text.isascii() or not _HAS_CLAUSES.search(text) else _CLAUSE
 
 
 def _end_of(text: str, found: re.Match[str]) -> int | None:
@@ -276,10 +285,11 @@ def _starts(text: str, end: int) -> bool:
 class Sentences:
     """Ends of sentences, looked for only where asked; a stretch that has none is looked at once."""
 
-    __slots__ = ("_barren", "text")
+    __slots__ = ("_barren", "_stop", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self._stop = _pattern(text)
         self._barren = (0, 0)
 
     def last(self, low: int, high: int) -> int | None:
@@ -297,7 +307,7 @@ class Sentences:
 
     def _last(self, low: int, high: int) -> int | None:
         text = self.text
-        found = [*_STOP.finditer(text, max(0, low - _BEHIND), min(len(text), high + _BEHIND))]
+        found = [*self._stop.finditer(text, max(0, low - _BEHIND), min(len(text), high + _BEHIND))]
         for one in reversed(found):
             if one.start() < high and low < one.end() and (at := _end_of(text, one)) and low < at <= high:
                 return at
@@ -309,12 +319,12 @@ class Sentences:
         start, stop = self._barren
         bottom = stop if start <= low < stop else low
         limit = min(len(text), high + _BEHIND)
-        found = _STOP.search(text, max(0, bottom - _BEHIND), limit) if bottom < high else None
+        found = self._stop.search(text, max(0, bottom - _BEHIND), limit) if bottom < high else None
         while found and found.start() < high:
             at = _end_of(text, found) if found.end() > bottom else None
             if at is not None and bottom < at <= high:
                 return at
-            found = _STOP.search(text, max(found.end(), found.start() + 1), limit)
+            found = self._stop.search(text, max(found.end(), found.start() + 1), limit)
         self._remember(low, high)
         return None
 
