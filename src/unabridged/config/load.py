@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
     from unabridged.config.sources import Source
     from unabridged.embedding.embedder import Embedder
     from unabridged.memory import Memory
+    from unabridged.memory.asking import Asker
+    from unabridged.providers.websearch import WebSearch
 
 __all__ = ["Config", "load_config"]
 
@@ -67,17 +68,26 @@ class Config:
 
         return build_embedder(self, **overrides)
 
+    def asker(self, **overrides: Any) -> Asker | None:
+        """The chat that these settings describe, ``None`` without one; ``overrides`` are options of ``Asker``."""
+        from unabridged.config.build_memory import build_asker
+
+        return build_asker(self, **overrides)
+
+    def search(self) -> WebSearch | None:
+        """The web search that these settings describe, ``None`` without one."""
+        from unabridged.config.build_memory import build_search
+
+        return build_search(self)
+
     def memory(self, **options: Any) -> Memory:
-        """The memory at ``dbPath`` with this embedder; ``options`` are those of ``Memory.open``.
+        """The memory at ``dbPath`` with this embedder, chat and web search; ``options`` are those of ``Memory.open``.
 
         Raises :class:`~unabridged.errors.ConfigError` where the settings name no place.
         """
-        from unabridged.memory import Memory
+        from unabridged.config.build_memory import build_memory
 
-        if self.db_path is None:
-            raise self.block.error(("dbPath",), "not given; name the folder, or the URI, of the memory")
-        place = self.db_path if "://" in self.db_path else Path(self.db_path).expanduser()
-        return Memory.open(place, **{"embedder": self.embedder(), **options})
+        return build_memory(self, **options)
 
     def with_model(
         self,

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Discriminator,
-    Field,
-    SecretStr,
-    Tag,
-    field_validator,
-)
-from pydantic.alias_generators import to_camel
+from pydantic import Field, SecretStr, Tag, field_validator
 from pydantic_core import PydanticCustomError
+
+from unabridged.config.model_job import JobSection
+from unabridged.config.model_memory import ChatSettings, MemorySettings, WebSearchSettings
+from unabridged.config.section import (
+    CacheChoice,
+    CacheSettings,
+    Count,
+    Secret,
+    Secrets,
+    Section,
+    Text,
+    Url,
+    one_of,
+)
 
 __all__ = [
     "CacheSettings",
@@ -32,40 +37,6 @@ __all__ = [
     "ServerSection",
     "Settings",
 ]
-
-
-class Section(BaseModel):
-    """An object of the file: closed, frozen, strict."""
-
-    model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, alias_generator=to_camel, hide_input_in_errors=True
-    )
-
-
-def _shape_of(value: Any) -> str | None:
-    """Which branch of "a boolean, a string, or an object" a value takes; tags are stripped from paths."""
-    if isinstance(value, bool):
-        return "<boolean>"
-    if isinstance(value, str | SecretStr):
-        return "<string>"
-    if isinstance(value, dict | BaseModel):
-        return "<object>"
-    return "<list>" if isinstance(value, list) else None
-
-
-def _one_of(expected: str) -> Discriminator:
-    return Discriminator(_shape_of, custom_error_type="expected", custom_error_message=expected)
-
-
-Count = Annotated[int, Field(ge=1)]
-Secret = Annotated[SecretStr, Field(min_length=1)]
-Secrets = Annotated[
-    Annotated[Secret, Tag("<string>")] | Annotated[list[Secret], Field(min_length=1), Tag("<list>")],
-    _one_of("a string or a list of strings"),
-]
-Text = Annotated[str, Field(min_length=1)]
-# No user name or password: an address is shown and logged, a key is not.
-Url = Annotated[str, Field(pattern=r"^https?://[^\s/@?#]+([/?][^\s#]*)?$")]
 
 
 class ChunkingSettings(Section):
@@ -106,7 +77,7 @@ class ChunkingSettings(Section):
 
 ChunkingChoice = Annotated[
     Annotated[bool, Tag("<boolean>")] | Annotated[ChunkingSettings, Tag("<object>")],
-    _one_of("true, false or an object"),
+    one_of("true, false or an object"),
 ]
 
 
@@ -119,22 +90,6 @@ class LimitSettings(Section):
     request_inputs: Count | None = Field(default=None, description="Texts of one request.")
     request_tokens: Count | None = Field(default=None, description="Tokens of one request.")
     request_bytes: Count | None = Field(default=None, description="Bytes of one request.")
-
-
-class CacheSettings(Section):
-    """Where vectors are kept so that no text is paid for twice."""
-
-    enabled: bool = Field(default=True, description="Whether to keep vectors on disk.")
-    folder: Text | None = Field(default=None, description="Folder; default: the user's cache folder.")
-    max_bytes: Annotated[int, Field(ge=1 << 20)] = Field(
-        default=4 << 30, description="Over this size, what was stored longest ago goes first."
-    )
-
-
-CacheChoice = Annotated[
-    Annotated[bool, Tag("<boolean>")] | Annotated[Text, Tag("<string>")] | Annotated[CacheSettings, Tag("<object>")],
-    _one_of("true, false, a folder or an object"),
-]
 
 
 class ProviderSettings(Section):
@@ -238,7 +193,7 @@ class RateSettings(Section):
 
 UpstreamChoice = Annotated[
     Annotated[Text, Tag("<string>")] | Annotated[EmbeddingSettings, Tag("<object>")],
-    _one_of("the name of another model, or an object like embedding"),
+    one_of("the name of another model, or an object like embedding"),
 ]
 
 
@@ -293,7 +248,11 @@ class Settings(Section):
     enabled: bool = Field(default=True, description="false: the file is refused.")
     embedding: EmbeddingSettings = Field(default_factory=EmbeddingSettings)
     db_path: Text | None = Field(default=None, description="Folder or URI of the memory.")
+    chat: ChatSettings | None = Field(default=None, description="The chat model that the memory and segmenters ask.")
+    websearch: WebSearchSettings | None = Field(default=None, description="What web searches ask.")
+    memory: MemorySettings = Field(default_factory=MemorySettings, description="How the memory keeps what it is told.")
     server: ServerSection = Field(default_factory=ServerSection, description="For `unabridged serve`.")
+    job: JobSection | None = Field(default=None, description="For `unabridged job run`.")
     retrieval: RetrievalSettings | None = Field(default=None, description="For the memory.")
 
 

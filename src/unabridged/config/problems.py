@@ -76,6 +76,8 @@ def _problem(fault: Any, written: Mapping[str, Any]) -> tuple[Path, str]:
     path: Path = tuple(step for step in fault["loc"] if not str(step).startswith("<"))
     if fault["type"] == "extra_forbidden":
         return path, _unknown(path)
+    if fault["type"] == "missing":
+        return path, "not given, and there is no default"
     expected = _EXPECTED.get(fault["type"], fault["msg"]).format(**fault.get("ctx", {}))
     return path, f"found {_found(path, written)}, expected {expected}"
 

@@ -98,7 +98,7 @@ class Speaker:
         """US dollars a million tokens, in and out, where they are known."""
         known = getattr(self.chat, "prices", None)
         if isinstance(known, Mapping):
-            return known.get(model or self.model)
+            return known.get(model or self.model, known.get("*"))
         return known
 
     def _bound(self, call: Callable[..., Any], question: Question) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 __all__ = ["ChatReply", "Prices", "read_reply"]
 
-# US dollars a million tokens, in and out: for every model, or by model.
+# US dollars a million tokens, in and out: for every model, or by model ("*" stands for any other).
 Prices = tuple[float, float] | Mapping[str, tuple[float, float]]
 
 _CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
@@ -136,6 +136,6 @@ def _priced(
     if cost is not None or prices is None or read is None or wrote is None:
         return cost
     if isinstance(prices, Mapping):
-        found = next((prices[name] for name in models if name is not None and name in prices), None)
+        found = next((prices[name] for name in (*models, "*") if name is not None and name in prices), None)
         return None if found is None else _priced(None, read, wrote, found)
     return (read * prices[0] + wrote * prices[1]) / 1e6
