@@ -22,26 +22,30 @@ const VIEWS = [
 const main = h("main", { id: "main", tabindex: "-1" });
 const nav = h("nav", { "aria-label": "Views" });
 const datasets = h("div", {});
-let leave = null;
+let shown = null; // the view that is drawn: {path, dataset, leave, update}
 let turn = 0;
 
 async function show() {
   const here = place();
   const view = VIEWS.find((one) => one.path === here.view) ?? VIEWS[0];
-  const mine = ++turn;
   useDataset(here.query.get("dataset"));
-  leave?.();
-  leave = null;
+  // A view may follow the address by itself, so that what is unfolded and scrolled in it stays.
+  if (shown?.path === view.path && shown.dataset === currentDataset() && shown.update?.(here)) return;
+  const mine = ++turn;
+  shown?.leave?.();
+  shown = null;
   drawNav(view);
   document.title = `${view.name} · unabridged`;
-  const root = h("div", { class: ["view", view.path] });
+  const root = h("div", { class: ["view", `view-${view.path}`] });
   const heading = h("h1", { tabindex: "-1" }, view.name);
   try {
     const { default: draw } = await view.load();
     if (mine !== turn) return;
     fill(main, root);
-    leave = (await draw(root, { heading, ...here, still: () => mine === turn })) ?? null;
-    if (mine !== turn) { leave?.(); leave = null; return; }
+    const made = await draw(root, { heading, ...here, still: () => mine === turn });
+    const parts = typeof made === "function" ? { leave: made } : made ?? {};
+    if (mine !== turn) { parts.leave?.(); return; }
+    shown = { path: view.path, dataset: currentDataset(), ...parts };
   } catch (error) {
     if (mine !== turn) return;
     fill(main, heading, note(`This view could not be shown: ${error.message}`, "bad"));

@@ -5,20 +5,20 @@ import { append, fill, h } from "../dom.js";
 import { moment, number, opening, plural } from "../format.js";
 import { chip, empty, growing, note, select, shown } from "../parts.js";
 import { byteIndex, reader, reveal } from "../reader.js";
-import { go, link } from "../route.js";
+import { go, link, place } from "../route.js";
 import { facts, title } from "./document.js";
 import { factLine } from "./facts.js";
 
 const PAGE = 30;
 
 export default async function artifacts(root, { heading, rest, query, still }) {
-  const chosen = rest[0] ?? null;
+  let chosen = rest[0] ?? null;
   const tree = h("ul", { class: "tree", role: "tree", "aria-label": "Artifacts" });
   const pane = h("section", { class: "panel pane tall", "aria-label": "Text" });
   const filters = { session_id: query.get("session"), kind: query.get("kind"), newest_first: query.get("oldest") ? null : true };
   const count = h("span", { class: "muted" });
   const list = growing(tree, (cursor) => memory.get("artifacts", { role: "document", limit: PAGE, cursor, ...filters }),
-    (one) => node(one, 1, chosen), { none: empty("Nothing remembered yet", "Texts appear here once they are remembered.") });
+    (one) => node(one, 1, () => chosen), { none: empty("Nothing remembered yet", "Texts appear here once they are remembered.") });
   const order = select([["", "Newest first"], ["1", "Oldest first"]], query.get("oldest") ?? "", (value) => go("artifacts", chosen ? [chosen] : [], { ...Object.fromEntries(query), oldest: value }), { "aria-label": "Order" });
   const kinds = select([["", "Any kind"], ["knowledge", "Knowledge"], ["memory", "Memory"]], query.get("kind") ?? "", (value) => go("artifacts", [], { kind: value, session: query.get("session") }), { "aria-label": "Kind" });
   fill(root, h("div", { class: "head" }, heading, count), h("div", { class: "artifact-layout" },
@@ -26,10 +26,23 @@ export default async function artifacts(root, { heading, rest, query, still }) {
       filters.session_id ? chip(`session ${filters.session_id}`) : null), tree, h("div", { class: "padded-in" }, list.place)), pane));
   keyboard(tree);
   const listed = list.first().then(() => tree.querySelector("[role=treeitem]")?.setAttribute("tabindex", "0"));
-  if (chosen) shownArtifact(pane, chosen, query, still);
-  else fill(pane, empty("Choose a text", "Documents open into their chunks, chunks into their summaries."));
+  const show = (now) => {
+    if (chosen) shownArtifact(pane, chosen, now, still);
+    else fill(pane, empty("Choose a text", "Documents open into their chunks, chunks into their summaries."));
+  };
+  show(query);
   await listed;
-  return () => list.stop();
+  const same = (now) => ["session", "kind", "oldest"].every((name) => now.get(name) === query.get(name));
+  return {
+    leave: () => list.stop(),
+    update: ({ rest: now, query: asked }) => {
+      if (!same(asked)) return false;
+      chosen = now[0] ?? null;
+      for (const item of tree.querySelectorAll("[role=treeitem]")) item.setAttribute("aria-selected", String(item.dataset.id === chosen));
+      show(asked);
+      return true;
+    },
+  };
 }
 
 // -- the tree -------------------------------------------------------------------------------------------------
@@ -37,10 +50,10 @@ export default async function artifacts(root, { heading, rest, query, still }) {
 function node(one, level, chosen) {
   const inner = h("ul", { role: "group", hidden: true });
   const leaf = one.role !== "document" && one.role !== "chunk";
-  const item = h("li", { role: "treeitem", "aria-level": level, "aria-expanded": leaf ? null : "false", "aria-selected": String(one.id === chosen), tabindex: "-1" },
+  const item = h("li", { role: "treeitem", "aria-level": level, "aria-expanded": leaf ? null : "false", "aria-selected": String(one.id === chosen()), tabindex: "-1", data: { id: one.id } },
     h("div", { class: "node", style: { "--level": String(level) } },
       leaf ? h("span", { class: "twist" }) : h("button", { type: "button", class: "twist", tabindex: "-1", "aria-hidden": "true", onClick: (event) => { event.stopPropagation(); item.toggle(); } }),
-      h("a", { href: link("artifacts", one.id), tabindex: "-1" }, h("span", { class: "name", dir: "auto" }, name(one)), h("span", { class: "small muted" }, about(one)))), leaf ? null : inner);
+      h("a", { href: link("artifacts", one.id, kept()), tabindex: "-1" }, h("span", { class: "name", dir: "auto" }, name(one)), h("span", { class: "small muted" }, about(one)))), leaf ? null : inner);
   item.toggle = async (to = inner.hidden) => {
     inner.hidden = !to;
     item.setAttribute("aria-expanded", String(to));
@@ -50,6 +63,9 @@ function node(one, level, chosen) {
   };
   return item;
 }
+
+/** What the list is narrowed to, which a link in it keeps. */
+const kept = () => { const { query } = place(); return { session: query.get("session"), kind: query.get("kind"), oldest: query.get("oldest") }; };
 
 const name = (one) => (one.role === "document" ? title(one) : one.role === "chunk" ? `${one.chunk_index + 1}. ${opening(one.text, 70)}` : opening(one.text, 80));
 const about = (one) => (one.role === "chunk" ? [plural(one.tokens ?? 0, "token"), one.page && `page ${one.page}`, one.section].filter(Boolean).join(" · ")
@@ -84,7 +100,9 @@ function keyboard(tree) {
 
 // -- one of them ----------------------------------------------------------------------------------------------
 
-async function shownArtifact(pane, id, query, still) {
+async function shownArtifact(pane, id, query, viewed) {
+  const mine = pane.turn = (pane.turn ?? 0) + 1;
+  const still = () => viewed() && pane.turn === mine;
   const work = memory.get(`artifacts/${part(id)}`).then(async (one) => [one, one.document_id && one.role === "chunk" ? await memory.get(`artifacts/${part(one.document_id)}`) : one]);
   await shown(pane, work, ([one, whole]) => {
     const at = byteIndex(whole.text);

@@ -7,19 +7,34 @@ import { empty, figures, growing, shown } from "../parts.js";
 import { link } from "../route.js";
 
 export default async function sessions(root, { heading, rest, still }) {
-  const chosen = rest.length ? rest.join("/") : null;
+  let chosen = named(rest);
   const list = h("ul", { class: "rows" });
   const pane = h("section", { class: "stack", "aria-label": "Session" });
   const rows = growing(list, (cursor) => memory.get("sessions", { limit: 50, cursor, newest_first: true }), (one) => h("li", {},
-    h("a", { class: "row-link", href: link("sessions", one.id), "aria-current": String(one.id === chosen) }, h("span", { dir: "auto", class: "breaks" }, one.id), h("span", { class: "small muted" }, `since ${moment(one.created_at)}`))),
+    h("a", { class: "row-link", href: link("sessions", one.id), "aria-current": String(one.id === chosen), data: { id: one.id } }, h("span", { dir: "auto", class: "breaks" }, one.id), h("span", { class: "small muted" }, `since ${moment(one.created_at)}`))),
   { none: empty("No sessions", "A text that is remembered with a session appears under it.") });
   fill(root, h("div", { class: "head" }, heading), h("div", { class: "artifact-layout" }, h("section", { class: "panel stack-list", "aria-label": "Sessions" }, list, h("div", { class: "padded-in" }, rows.place)), pane));
   const listed = rows.first();
-  if (chosen !== null) one(pane, chosen, still);
-  else fill(pane, empty("Choose a session", "It shows the texts it brought in, the entities they name, and what was spent on them."));
+  let turn = 0;
+  const show = () => {
+    const mine = ++turn;
+    if (chosen === null) fill(pane, empty("Choose a session", "It shows the texts it brought in, the entities they name, and what was spent on them."));
+    else one(pane, chosen, () => still() && mine === turn);
+  };
+  show();
   await listed;
-  return () => rows.stop();
+  return {
+    leave: () => rows.stop(),
+    update: ({ rest: now }) => {
+      chosen = named(now);
+      for (const row of list.querySelectorAll("a")) row.setAttribute("aria-current", String(row.dataset.id === chosen));
+      show();
+      return true;
+    },
+  };
 }
+
+const named = (rest) => (rest.length ? rest.join("/") : null);
 
 async function one(pane, id, still) {
   const texts = h("ul", { class: "rows" });

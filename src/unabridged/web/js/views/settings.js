@@ -22,7 +22,7 @@ function tree(value, level = 0) {
   if (value === null || typeof value !== "object") return h("span", { class: ["value", String(value) === "********" && "masked"] }, value === null ? "null" : typeof value === "string" ? value : JSON.stringify(value));
   const entries = Object.entries(value);
   if (!entries.length) return h("span", { class: "muted" }, Array.isArray(value) ? "empty list" : "empty");
-  return h("dl", { class: "settings" }, entries.map(([key, each]) => {
+  return h("dl", { class: "set-tree" }, entries.map(([key, each]) => {
     const nested = each !== null && typeof each === "object" && Object.keys(each).length;
     return h("div", { class: nested ? "nested" : null }, h("dt", {}, key), h("dd", {}, tree(each, level + 1)));
   }));
