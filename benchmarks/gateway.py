@@ -178,7 +178,11 @@ def overhead(rate: float, seconds: float, rounds: int) -> dict[str, float]:
         for turn in range(rounds):
             straight += asyncio.run(open_loop(upstream, "/v1/embeddings", rate, seconds, f"s{turn}"))
             through += asyncio.run(open_loop(port, "/v1/embeddings", rate, seconds, f"t{turn}"))
-    found = {f"{name}_p{p}_ms": _percentile(took, p) * 1e3 for name, took in (("straight", straight), ("through", through)) for p in (50, 99)}
+    found = {
+        f"{name}_p{p}_ms": _percentile(took, p) * 1e3
+        for name, took in (("straight", straight), ("through", through))
+        for p in (50, 99)
+    }
     found["overhead_p50_ms"] = found["through_p50_ms"] - found["straight_p50_ms"]
     return found
 

@@ -178,7 +178,7 @@ def _settings(config: Config, **given: object) -> ServerSettings:
     _needs_extra()
     from unabridged.server.settings import ServerSettings
 
-    return ServerSettings.of(config).model_copy(update={name: v for name, v in given.items() if v is not None})
+    return ServerSettings.of(config, **given)
 
 
 def _needs_extra() -> None:

@@ -7,6 +7,7 @@ import logging
 import signal
 import socket as sockets
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -58,6 +59,9 @@ class Stopping(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Handle signals while it serves; a stop that went well is no failure, so none is raised again."""
+        if threading.current_thread() is not threading.main_thread():
+            yield  # a thread hears no signals
+            return
         kinds = (signal.SIGINT, signal.SIGTERM)
         before = {kind: signal.signal(kind, self.handle_exit) for kind in kinds}
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ConfigDict
 
@@ -32,10 +32,11 @@ class ServerSettings(ServerSection):
     model_config = ConfigDict(populate_by_name=True)
 
     @classmethod
-    def of(cls, config: Config) -> Self:
-        """Those of a configuration."""
+    def of(cls, config: Config, **given: Any) -> Self:
+        """Those of a configuration; what is ``given`` and not ``None`` wins."""
         section = config.settings.server
-        return cls(**{name: getattr(section, name) for name in section.model_fields_set})
+        written = {name: getattr(section, name) for name in section.model_fields_set}
+        return cls(**written | {name: value for name, value in given.items() if value is not None})
 
     @property
     def keys_path(self) -> Path:
