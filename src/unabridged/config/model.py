@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SecretStr, Tag, field_validator
 from pydantic_core import PydanticCustomError
 
-from unabridged.config.model_job import JobSection
+from unabridged.config.model_job import JobSection  # noqa: TC001 pydantic reads it
 from unabridged.config.model_memory import ChatSettings, MemorySettings, WebSearchSettings
 from unabridged.config.section import (
     CacheChoice,

@@ -51,6 +51,8 @@ def admit(journal: Journal, settings: JobSettings) -> bool:
     """Note the configuration of a new job, or compare it with that of a known one; whether to fork."""
     now, before = configuration_of(settings), journal.get("configuration")
     journal.set("price", settings.price)
+    if settings.origin:
+        journal.set("origin", dict(settings.origin))
     if before is None:
         journal.set("configuration", now)
         return False

@@ -111,6 +111,7 @@ class JobSettings:
     every run of the job. ``cache``: ``auto`` is as the embedder's settings say, except for models that are cheaper
     to ask than a disk. ``on_change`` says what another model, source or sink under the same name is: refused, or
     a new job beside it (``fork``). ``patience`` is how many seconds a provider that answers nothing is waited for.
+    ``origin`` is what a caller wants to find again in the journal (what the job was begun with); no secrets.
     """
 
     source: SourceSettings
@@ -128,6 +129,7 @@ class JobSettings:
     block_rows: int = _BLOCK_ROWS
     block_characters: int = _BLOCK_CHARACTERS
     workers: int | None = None
+    origin: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse what cannot be, by the name of the setting."""

@@ -89,6 +89,7 @@ class JobInfo:
     model: str | None
     causes: Mapping[str, int]
     configuration: Mapping[str, Any] = field(repr=False)
+    origin: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
@@ -149,6 +150,7 @@ def read_job(folder: str | Path | None, job: str) -> JobInfo:
             model=configuration.get("model"),
             causes=journal.causes(),
             configuration=configuration,
+            origin=journal.get("origin") or {},
         )
 
 
