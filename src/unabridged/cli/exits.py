@@ -8,12 +8,15 @@ from typing import NoReturn
 
 from unabridged.errors import (
     BudgetExhausted,
+    Cancelled,
+    ChatError,
     ConfigError,
     EmbeddingFailed,
     InputError,
     MissingExtra,
     ModelMismatch,
     ProviderError,
+    RememberFailed,
 )
 
 __all__ = ["FAULT", "INTERRUPTED", "PROVIDER", "SOME_FAILED", "TERMINATED", "USAGE", "exit_code", "leave_now"]
@@ -34,10 +37,12 @@ def exit_code(error: BaseException) -> int:
     """
     if isinstance(error, ConfigError | InputError | MissingExtra):
         return USAGE
-    if isinstance(error, ProviderError | ModelMismatch):
+    if isinstance(error, ProviderError | ModelMismatch | ChatError | RememberFailed):
         return PROVIDER
     if isinstance(error, EmbeddingFailed | BudgetExhausted):
         return SOME_FAILED
+    if isinstance(error, Cancelled):
+        return INTERRUPTED
     return FAULT
 
 

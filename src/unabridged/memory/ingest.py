@@ -35,12 +35,13 @@ MINE = "ingest"  # what the provenance of an ingested document says it came by
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """What became of one source. ``reason`` says why nothing came of it, or what failed."""
+    """What became of one source. ``reason`` says why nothing came of it, or what failed; ``notes`` what was not done."""
 
     source: str
     outcome: Outcome
     artifact_id: str | None = None
     reason: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +187,9 @@ class _Taking:
             return self._same(known, document, name, metadata)
         made = self._remember(document, name, metadata, reuse=known[-1] if known else None)
         if not known:
-            return Intake(name, "insert", made.artifact_id)
+            return Intake(name, "insert", made.artifact_id, notes=made.notes)
         self.memory.delete([each for each in known if each.id != made.artifact_id])
-        return Intake(name, "replace", made.artifact_id)
+        return Intake(name, "replace", made.artifact_id, notes=made.notes)
 
     def _same(self, known: list[Artifact], document: Document, name: str, metadata: dict[str, Any]) -> Intake:
         """The text is as it was: finish what an earlier call began, and bring what is said of it up to date."""
