@@ -222,6 +222,9 @@ class ServerSection(Section):
         default=None, description="Origins whose pages may call, such as https://app.example; default none."
     )
     folders: list[Text] | None = Field(default=None, description="Folders whose files may be previewed; default none.")
+    preview_max_cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
+        default=1.0, description="Dollars that the model calls of one preview may cost at the most."
+    )
     max_body_bytes: Annotated[int, Field(ge=1 << 10)] = Field(default=64 << 20, description="Bytes of one request.")
     max_buffered_bytes: Annotated[int, Field(ge=1 << 10)] = Field(
         default=512 << 20, description="Bytes of all requests that are being read or worked on."

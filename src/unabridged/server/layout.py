@@ -40,7 +40,7 @@ def arrange(count: int, sources: NDArray[np.int64], targets: NDArray[np.int64]) 
         return np.zeros((0, 2))
     apart = sources != targets
     sources, targets = sources[apart], targets[apart]
-    mass = 1.0 + np.bincount(sources, minlength=count) + np.bincount(targets, minlength=count)
+    mass = np.asarray(np.bincount(sources, minlength=count) + np.bincount(targets, minlength=count) + 1, np.float64)
     places = _beginning(count, sources, targets, mass)
     heat = 0.1 * np.ptp(places) + 1e-9
     for step in range(_STEPS):

@@ -1,9 +1,12 @@
 """``/v1/gb/preview``: how a document would be cut, by every segmenter, before anything is spent (SPEC S16)."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from unabridged.errors import InputError
@@ -21,7 +24,21 @@ __all__ = ["router"]
 
 MOST_RECIPES = 8
 
-router = APIRouter(prefix="/v1/gb/preview", tags=["preview"], dependencies=[Depends(authorised("read"))])
+
+@asynccontextmanager
+async def _living(app: FastAPI) -> AsyncIterator[None]:
+    """Until the server stops: then the chat model's connections are given back."""
+    try:
+        yield
+    finally:
+        found = getattr(app.state, "previews", None)
+        if isinstance(found, Previews):
+            await run_sync(found.close)
+
+
+router = APIRouter(
+    prefix="/v1/gb/preview", tags=["preview"], dependencies=[Depends(authorised("read"))], lifespan=_living
+)
 
 
 class _Source(BaseModel):
@@ -121,8 +138,6 @@ async def _upload(
     ],
 ) -> Response:
     """Read a file that is sent as the request's body, and keep it for the cuts."""
-    from anyio.to_thread import run_sync
-
     data = bytearray()
     async for part in request.stream():
         data += part

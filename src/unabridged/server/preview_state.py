@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["Previews", "previews_of"]
 
 MOST_BYTES = 32 << 20  # of one file
-MOST_COST_USD = 1.0  # of one preview's model calls, unless the server's settings say otherwise
+MOST_COST_USD = 1.0  # of one preview's model calls, where no setting says otherwise
+_STAGE = "segment"  # of the chat model's settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,11 @@ class Previews:
     llm: Paid | None = None
     max_bytes: int = MOST_BYTES
     max_cost_usd: float = MOST_COST_USD
+
+    def close(self) -> None:
+        """Give back the chat model's connections; the embedder is the server's own."""
+        if self.llm is not None and hasattr(self.llm.call, "close"):
+            self.llm.call.close()
 
     def tools(self, tokenizer: str, max_calls: int | None, max_cost_usd: float | None) -> Tools:
         """What one request may use: it can lower the configured cost, never lift it."""
@@ -45,21 +51,22 @@ def previews_of(app: Starlette) -> Previews:
 
 def _made(server: Any) -> Previews:
     settings = server.settings
-    folders = Folders(settings.folders or ())
-    most = min(MOST_BYTES, settings.max_body_bytes)
-    return Previews(folders, embedder=_embedder(server), llm=_chat(server), max_bytes=most)
+    return Previews(
+        Folders(settings.folders or ()),
+        embedder=_embedder(server),
+        llm=_chat(server),
+        max_bytes=min(MOST_BYTES, settings.max_body_bytes),
+        max_cost_usd=settings.preview_max_cost,
+    )
 
 
 def _embedder(server: Any) -> Paid | None:
     """The configured embedder; one that runs in this process costs nothing."""
-    embedder = server.embedders(None)
-    if embedder is None:
-        return None
-    free = (0.0, 0.0) if embedder.provider.host == "process" else None
-    return Paid(embedder, embedder.provider.model, free)
+    embedder = server.embedders()
+    return Paid(embedder, embedder.model, (0.0, 0.0) if embedder.provider.host == "process" else None)
 
 
 def _chat(server: Any) -> Paid | None:
-    """The configured chat model, if there is one."""
-    chat = getattr(server, "chat", None)
-    return None if chat is None else Paid(chat, chat.model, chat.prices)
+    """The configured chat model, if there is one, with the price of what segmenters ask."""
+    asker = server.config.asker()
+    return None if asker is None else Paid(asker, asker.model_of(_STAGE), asker.prices(_STAGE))
