@@ -55,7 +55,12 @@ def called(query: str) -> dict[str, None]:
             name = whole[pieces[at][0] : pieces[at + length - 1][1]]
             if length <= NAME_WORDS or " " not in name:
                 names |= dict.fromkeys(_spelled(name))
-    return {name: None for name in names if name not in FUNCTION_WORDS}
+    return {name: None for name in names if name not in FUNCTION_WORDS or _meant(name, query)}
+
+
+def _meant(word: str, query: str) -> bool:
+    """Whether a function word is written as a name: Al, IT."""
+    return word == normalise(query) or re.search(rf"(?<=\s){re.escape(word.capitalize())}\b|\b{word.upper()}\b", query) is not None
 
 
 def _spelled(name: str) -> list[str]:

@@ -74,8 +74,9 @@ class Recalling(Reader):
         >>> len(memory.recall("violin concertos"))
         0
         """
-        from unabridged.memory.recall import Settings, recall
+        from unabridged.memory.recall import recall
         from unabridged.memory.recall_scope import Scope
+        from unabridged.memory.recall_settings import Settings
 
         scope = Scope.of(
             kind=kind,

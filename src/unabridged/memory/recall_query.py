@@ -31,9 +31,13 @@ class Meant:
     degraded: Degraded | None = None
 
 
-def meant(query: str, view: View, embedder: EmbedderLike | None, *, patience: float = PATIENCE) -> Meant:
-    """Embed a query, unless its vector could not be compared with the dataset's."""
+def meant(
+    query: str, view: View, embedder: EmbedderLike | None, *, given: Any = None, patience: float = PATIENCE
+) -> Meant:
+    """Embed a query, unless its vector is given, or could not be compared with the dataset's."""
     stored, width = view.settings.get("fingerprint"), view.settings.get("width")
+    if given is not None and width is not None:
+        return Meant(checked_vector(given, width, "vector"))
     if width is None:
         return _without("the dataset holds no vectors" + ("" if embedder is None else "; Memory.embed_missing() makes them"))
     if embedder is None:

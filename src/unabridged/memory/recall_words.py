@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["Words", "coverage", "folded", "han_forms", "simplified", "words_in"]
+__all__ = ["Words", "coverage", "folded", "han_forms", "plain", "said_whole", "simplified", "words_in"]
 
 FORMS = 4  # ways to write one query in traditional characters: 乾 and 幹 are both 干
+WINDOW = 1000  # characters in which a query's words count as said together: a long paragraph
 WORD_LIMIT = 64  # words of a query that are asked of full text; a longer one is a text, and its rarest words tell
 
 _HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -121,49 +122,85 @@ def han_forms(term: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([term, plain, *("".join(way) for way in islice(ways, FORMS))]))
 
 
+def plain(text: str) -> str:
+    """Text with case, accents, width and Chinese variants folded."""
+    text = text.casefold()
+    if text.isascii():
+        return text
+    marked = unicodedata.normalize("NFKD", text)
+    return simplified(unicodedata.normalize("NFC", "".join(c for c in marked if not unicodedata.combining(c))))
+
+
 def folded(text: str) -> str:
-    """Text as words are compared: case, accents, width and Chinese variants folded, words apart by one space.
+    """Text as words are compared: folded, and its words apart by one space.
 
     >>> folded("Café-Crème,  自然語言!")
     'cafe creme 自然语言'
     """
-    text = text.casefold()
-    if not text.isascii():
-        marked = unicodedata.normalize("NFKD", text)
-        text = simplified(unicodedata.normalize("NFC", "".join(c for c in marked if not unicodedata.combining(c))))
-    return " ".join(_TERM.findall(text))
+    return " ".join(_TERM.findall(plain(text)))
 
 
 def coverage(words: Words, text: str) -> float:
-    """How much of the query's words a text says, 0 to 1; unspaced scripts by pairs of characters.
+    """How much of the query's words a text says within one window of it, 0 to 1; unspaced scripts by pairs.
+
+    A window, so that a long text neither gains by saying the words far apart nor loses by saying much else.
 
     >>> coverage(words_in("Who runs the café?"), "She was running a cafe.")
     1.0
     """
-    parts = parts_of(words)
-    if not parts:
+    parts, pattern = _sought(words)
+    if pattern is None:
         return 0.0
-    body = folded(text)
-    stems = {stem(word) for word in body.split()}
-    return sum(weight for part, weight in parts.items() if _says(part, stems, body)) / sum(parts.values())
+    body = plain(text)
+    places = [(match.start(), _part(match, parts)) for match in pattern.finditer(body)]
+    found = [(at, part) for at, part in places if part is not None]
+    if len(body) <= WINDOW:
+        return _share({part for _, part in found}, parts)
+    return max((_share(window, parts) for window in _windows(found)), default=0.0)
 
 
-def _says(part: str, stems: set[str], body: str) -> bool:
-    return part in stems or (not part.isascii() and part in body)
+def said_whole(words: Words, text: str) -> bool:
+    """Whether a text holds the whole query, word for word."""
+    return bool(words.whole) and f" {words.whole} " in f" {folded(text)} "
 
 
-def parts_of(words: Words) -> Mapping[str, float]:
-    """What is looked for of a query: stems, and pairs of characters; each word weighs the same in all."""
+def _share(said: set[str], parts: Mapping[str, float]) -> float:
+    return sum(parts[part] for part in said) / sum(parts.values())
+
+
+def _windows(found: list[tuple[int, str]]) -> Iterator[set[str]]:
+    first = 0
+    for last, (at, _) in enumerate(found):
+        while at - found[first][0] > WINDOW:
+            first += 1
+        yield {part for _, part in found[first : last + 1]}
+
+
+def _part(match: re.Match[str], parts: Mapping[str, float]) -> str | None:
+    word = match[1] or stem(match[2])
+    return word if word in parts else None
+
+
+@lru_cache(maxsize=256)
+def _sought(words: Words) -> tuple[Mapping[str, float], re.Pattern[str] | None]:
+    """The parts that are looked for, with their weights (each word the same in all), and how to find them."""
     parts: dict[str, float] = {}
     for term in folded(" ".join(words.terms)).split():
         pieces = list(_pieces(term))
-        for piece in pieces:
-            parts[piece] = max(parts.get(piece, 0.0), max(1.0, len(term) / 4) / len(pieces) if len(pieces) > 1 else 1.0)
-    return parts
+        weight = max(1.0, len(term) / 4) / len(pieces) if len(pieces) > 1 else 1.0
+        parts |= {piece: max(weight, parts.get(piece, 0.0)) for piece in pieces}
+    pairs = "|".join(re.escape(part) for part in parts if _is_unspaced(part))
+    stems = "|".join(re.escape(part) for part in sorted(parts, key=len, reverse=True) if not _is_unspaced(part))
+    ways = [*([f"(?=({pairs}))"] if pairs else ["()(?!)"]), *([rf"(?<![^\W_])((?:{stems})[^\W_]*)"] if stems else ["()(?!)"])]
+    return parts, re.compile("|".join(ways)) if parts else None
+
+
+def _is_unspaced(term: str) -> bool:
+    return re.match(rf"[{_UNSPACED}]", term) is not None
 
 
 def _pieces(term: str) -> Iterator[str]:
-    if re.match(rf"[{_UNSPACED}]", term) and len(term) > 1:
+    if _is_unspaced(term) and len(term) > 1:
         yield from (term[at : at + 2] for at in range(len(term) - 1))
     else:
         yield stem(term)
