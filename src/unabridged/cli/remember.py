@@ -95,7 +95,7 @@ def _remember(
         "average": average,
         "web_search": web_search,
     }
-    alone = {"source": source, "idempotency_key": key, "dry_run": dry_run, "trajectory": trajectory}
+    alone: dict[str, Any] = {"source": source, "idempotency_key": key, "dry_run": dry_run, "trajectory": trajectory}
     found = [_meant(each) for each in sources]
     with _opened(memory, dataset, config, model, chat, chat_url) as opened, Line(quiet=quiet) as line:
         answers = []

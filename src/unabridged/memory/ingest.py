@@ -35,7 +35,7 @@ MINE = "ingest"  # what the provenance of an ingested document says it came by
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """What became of one source. ``reason`` says why nothing came of it, or what failed; ``notes`` what was not done."""
+    """What became of one source: ``reason`` why nothing came of it, or what failed; ``notes`` what was not done."""
 
     source: str
     outcome: Outcome
