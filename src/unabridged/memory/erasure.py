@@ -165,8 +165,8 @@ def erase(
     whole_session = session_id if source is None and not metadata else None
     deletion, counts = memory.store.commit(lambda draft: _erase_rows(draft, where, artifacts, source, whole_session))
     outside = _erase_outside(memory, deletion.artifacts, whole_session, counts["series_ids"])
-    forget = getattr(memory.embedder, "forget", None)
-    cached = int(forget(texts) or 0) if forget is not None else 0
+    forgetful = (getattr(each, "forget", None) for each in (memory.embedder, memory.asker))
+    cached = sum(int(forget(texts) or 0) for forget in forgetful if forget is not None)
     done = purge(memory, drop_snapshots=drop_snapshots)
     return Erasure(
         deletion=deletion,

@@ -62,7 +62,7 @@ def graph_of(value: Mapping[str, Any], text: str, known: Iterable[Any] = ()) -> 
     >>> edges[0].fact, edges[0].start, edges[0].end
     ('Alice works at Acme', 6, 19)
     """
-    reading = _Reading(Ground(text), dict(name_and_type(each)[::1] for each in known))
+    reading = _Reading(Ground(text), dict(map(name_and_type, known)))
     for row in value.get("entities") or ():
         reading.entity(row)
     for row in value.get("edges") or ():
@@ -121,17 +121,15 @@ class _Reading:
 
     def _add(self, entity: FoundEntity) -> int:
         key = (normalise(entity.name), normalise(entity.type))
-        if key in self._at:
-            at = self._at[key]
+        at = self._at.setdefault(key, len(self.entities))
+        if at == len(self.entities):
+            self.entities.append(entity)
+        else:
             before = self.entities[at]
             aliases = tuple(dict.fromkeys((*before.aliases, *entity.aliases)))
             self.entities[at] = replace(before, aliases=aliases, description=before.description or entity.description)
-            return at
-        at = self._at[key] = len(self.entities)
-        self.entities.append(entity)
-        self._named.setdefault(key[0], at)
-        for alias in entity.aliases:
-            self._named.setdefault(normalise(alias), at)
+        for name in (entity.name, *entity.aliases):
+            self._named.setdefault(normalise(name), at)
         return at
 
     def _endpoint(self, said: Any) -> int | None:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from unabridged.testing.understander_facts import compare_facts
+
 if TYPE_CHECKING:
     from unabridged.testing.chat import AskedChat
 
@@ -63,9 +65,11 @@ class Understander:
         keys = set((seen.schema or {}).get("properties", ()))
         if {"entities", "edges"} <= keys:
             return read_english(_text_of(seen), known=_KNOWN.findall(seen.asked.partition("<text>")[0]))
+        if "decisions" in keys:
+            return compare_facts(seen.asked)
         if seen.schema is None:
             return " ".join(sentence.strip() for sentence in sentences_of(_text_of(seen))[:3]) or "Nothing is said."
-        return {}
+        return {name: [] if each.get("type") == "array" else "" for name, each in seen.schema["properties"].items()}
 
 
 def sentences_of(text: str) -> list[str]:
@@ -163,7 +167,7 @@ def _text_of(seen: AskedChat) -> str:
 
 def _split(names: str) -> list[str]:
     parts = re.split(r",\s+(?:and\s+)?|\s+and\s+", names)
-    return [part.removeprefix("the ").removeprefix("The ") for part in parts]
+    return [re.sub(r"^[Tt]he |['’]s$", "", part) for part in parts]
 
 
 def _kinds(relation: str) -> tuple[str, str]:
