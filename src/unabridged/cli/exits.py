@@ -13,6 +13,7 @@ from unabridged.errors import (
     ConfigError,
     EmbeddingFailed,
     InputError,
+    JobError,
     MissingExtra,
     ModelMismatch,
     ProviderError,
@@ -35,7 +36,7 @@ def exit_code(error: BaseException) -> int:
     >>> exit_code(ConfigError("embedding.model", "…")), exit_code(OSError())
     (2, 4)
     """
-    if isinstance(error, ConfigError | InputError | MissingExtra):
+    if isinstance(error, ConfigError | InputError | JobError | MissingExtra):
         return USAGE
     if isinstance(error, ProviderError | ModelMismatch | ChatError | RememberFailed):
         return PROVIDER

@@ -11,6 +11,7 @@ from unabridged.jobs.journal import FILE
 from unabridged.jobs.places import is_remote
 
 if TYPE_CHECKING:
+    from unabridged.embedding.plan import Cutting
     from unabridged.jobs.journal import Journal
     from unabridged.jobs.settings import JobSettings
 
@@ -27,6 +28,8 @@ def configuration_of(settings: JobSettings) -> dict[str, Any]:
             "model": f"{provider.name}/{provider.model}",
             "host": provider.host,
             "fingerprint": embedder.fingerprint(settings.role),
+            "dimensions": embedder.dimensions,
+            "cutting": _cutting(embedder.cutting),
             "role": settings.role,
             "source": settings.places(source.paths),
             "source.format": source.format,
@@ -68,6 +71,10 @@ def admit(journal: Journal, settings: JobSettings) -> bool:
         f"{settings.id}: was begun otherwise ({said}). Put that back to go on, "
         "or begin another job: --on-change fork, or another --name"
     )
+
+
+def _cutting(plan: Cutting | None) -> str:
+    return "none" if plan is None else f"{plan.max_size}/{plan.overlap}/{plan.minimum} {plan.unit}"
 
 
 def _told(key: str, before: Any, now: Any) -> str:

@@ -1,0 +1,230 @@
+"""``unabridged job``: collections larger than memory, any interruption, counts that add up."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from unabridged.cli.console import note, number, put
+from unabridged.cli.exits import INTERRUPTED, SOME_FAILED, TERMINATED
+from unabridged.cli.job_options import (
+    BaseUrl,
+    Chosen,
+    ChunkVectors,
+    Column,
+    Concurrency,
+    Config,
+    Dataset,
+    Dimensions,
+    Encoding,
+    Folder,
+    Force,
+    Hidden,
+    Id,
+    Ignore,
+    Inputs,
+    Keep,
+    MaxCost,
+    MaxRequests,
+    MaxTokens,
+    Model,
+    Name,
+    NoCache,
+    OnChange,
+    Output,
+    OverlapTokens,
+    Pooling,
+    Price,
+    Quiet,
+    SinkFormat,
+    SourceFormat,
+    TextColumn,
+    Timeout,
+    Workers,
+    chosen,
+)
+from unabridged.cli.job_print import ended, planned, shown, table
+
+if TYPE_CHECKING:
+    from unabridged.jobs.state import JobReport
+
+__all__ = ["app", "register"]
+
+app = typer.Typer(no_args_is_help=True, help="Embed collections larger than memory, through any interruption.")
+
+Json = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]
+
+
+def register(parent: typer.Typer) -> None:
+    """Add the commands."""
+    parent.add_typer(app, name="job")
+
+
+@app.command("run", no_args_is_help=True)
+def _run(  # noqa: PLR0917 typer makes an option of each
+    paths: Inputs = None,
+    output: Output = None,
+    source_format: SourceFormat = None,
+    text_column: TextColumn = None,
+    id_column: Id = None,
+    keep: Keep = None,
+    ignore: Ignore = None,
+    hidden: Hidden = False,
+    encoding: Encoding = None,
+    sink_format: SinkFormat = None,
+    column: Column = None,
+    chunk_vectors: ChunkVectors = False,
+    force: Force = False,
+    dataset: Dataset = None,
+    config: Config = None,
+    model: Model = None,
+    base_url: BaseUrl = None,
+    dimensions: Dimensions = None,
+    pooling: Pooling = None,
+    max_tokens: MaxTokens = None,
+    overlap_tokens: OverlapTokens = None,
+    no_cache: NoCache = False,
+    concurrency: Concurrency = None,
+    timeout: Timeout = None,
+    name: Name = None,
+    folder: Folder = None,
+    price: Price = None,
+    max_cost: MaxCost = None,
+    max_requests: MaxRequests = None,
+    on_change: OnChange = None,
+    workers: Workers = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what would be done, and send nothing.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Embed a collection; run it again and it goes on where it ended.
+
+    `PATH` is a job file (.json), or what is read: Parquet, Arrow, JSON lines or CSV (.gz, .zst too), folders, Lance
+    tables, saved Hugging Face datasets, URIs, - for standard input.
+
+    ```
+    unabridged job run job.json
+    unabridged job run rows.parquet -o vectors.lance --id key --keep title --model openai/text-embedding-3-small
+    unabridged job run docs/ -o docs.parquet --chunk-vectors --dry-run
+    unabridged job run table.lance --sink-format column --column embedding --max-cost 5 --price 0.02
+    ```
+    """
+    given = {key: value for key, value in locals().items() if key not in ("dry_run", "as_json", "quiet")}
+    settings = chosen(Chosen(**given))
+    if dry_run:
+        _plan(settings, as_json=as_json, quiet=quiet)
+        return
+    _work(settings, retry=False, as_json=as_json, quiet=quiet)
+
+
+@app.command("retry", no_args_is_help=True)
+def _retry(
+    job: Annotated[str, typer.Argument(help="The job's id, as `unabridged job list` shows it.")],
+    folder: Folder = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Try the rows that failed again, and those alone.
+
+    ```
+    unabridged job retry vectors-1f2e3d4c
+    ```
+    """
+    from unabridged.errors import ConfigError
+    from unabridged.jobs.state import read_job
+
+    origin = read_job(folder, job).origin
+    if not origin:
+        raise ConfigError("job", f"{job} was not begun by this program; use unabridged.jobs.job.retry_job")
+    _work(chosen(Chosen(**origin)), retry=True, as_json=as_json, quiet=quiet)
+
+
+@app.command("list")
+def _list(folder: Folder = None, as_json: Json = False) -> None:
+    """Every job, the one that ran last first."""
+    from unabridged.jobs.state import list_jobs
+
+    jobs = list_jobs(folder)
+    put(_json([job.to_dict() for job in jobs]) if as_json else table(jobs))
+
+
+@app.command("status", no_args_is_help=True)
+def _status(
+    job: Annotated[str, typer.Argument(help="The job's id.")], folder: Folder = None, as_json: Json = False
+) -> None:
+    """How far a job is, running or not: rows, requests, cost, and failures by cause."""
+    from unabridged.jobs.state import read_job
+
+    found = read_job(folder, job)
+    put(_json(found.to_dict()) if as_json else shown(found))
+
+
+@app.command("show", no_args_is_help=True)
+def _show(
+    job: Annotated[str, typer.Argument(help="The job's id.")],
+    folder: Folder = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Failed rows to show.")] = 20,
+    as_json: Json = False,
+) -> None:
+    """A job's configuration, its runs, and the rows that failed, each with its cause."""
+    from dataclasses import asdict
+    from pathlib import Path
+
+    from unabridged.jobs.journal import Journal
+    from unabridged.jobs.state import read_job
+
+    found = read_job(folder, job)
+    with Journal(Path(found.folder), read_only=True) as journal:
+        failures = list(journal.failures(limit=limit))
+        runs = journal.runs()
+    if as_json:
+        about = {**found.to_dict(), "failures": [asdict(one) for one in failures], "runs": [asdict(r) for r in runs]}
+        put(_json(about))
+        return
+    put(shown(found, failures=failures, runs=runs))
+
+
+def _plan(settings: Any, *, as_json: bool, quiet: bool) -> None:
+    from unabridged.cli.job_progress import Counting
+    from unabridged.jobs.dryrun import dry_run
+
+    with Counting(quiet=quiet) as counting:
+        found = dry_run(settings, progress=counting.step)
+    put(_json(found.to_dict()) if as_json else planned(found))
+
+
+def _work(settings: Any, *, retry: bool, as_json: bool, quiet: bool) -> None:
+    from unabridged.cli.job_progress import JobLine
+    from unabridged.cli.job_signals import Asked, asked_to_end
+    from unabridged.errors import JobError
+    from unabridged.jobs.job import retry_job, run_job
+
+    with asked_to_end() as asked, JobLine(quiet=quiet) as line:
+        try:
+            work = retry_job if retry else run_job
+            report = work(settings, progress=line.step, cancel=asked.event)
+        except JobError as error:
+            if asked.by is None:
+                raise
+            line.stop()
+            note(str(error))
+            raise typer.Exit(INTERRUPTED if asked.by == Asked.INTERRUPT else TERMINATED) from None
+    _tell(report, as_json=as_json, quiet=quiet)
+    if not report.ok:
+        raise typer.Exit(SOME_FAILED)
+
+
+def _tell(report: JobReport, *, as_json: bool, quiet: bool) -> None:
+    if as_json:
+        put(_json(report.to_dict()))
+    elif not quiet:
+        note(ended(report))
+        if report.counts.failed:
+            note(f"{number(report.counts.failed)} rows failed: 'unabridged job show {report.id}' says why, ")
+            note(f"'unabridged job retry {report.id}' tries them again")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n"

@@ -1,0 +1,114 @@
+"""Jobs in words: a report in a line, a dry run, a job, and a table of them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING
+
+from unabridged.cli.console import number, plural, seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from unabridged.jobs.dryrun import DryRun
+    from unabridged.jobs.journal import Failure, RunRecord
+    from unabridged.jobs.state import JobInfo, JobReport
+
+__all__ = ["ended", "planned", "shown", "table"]
+
+
+def ended(report: JobReport) -> str:
+    """What a run ended with, in one line; the counts are those of all runs."""
+    counts = report.counts
+    parts = [
+        plural(counts.rows, "row"),
+        f"{number(counts.done)} done",
+        f"{number(counts.skipped)} blank" if counts.skipped else "",
+        f"{number(counts.failed)} failed" if counts.failed else "",
+        plural(counts.chunks, "chunk"),
+        plural(report.tokens, "token") + " sent",
+        plural(report.requests, "request"),
+        "" if report.cost is None else f"cost {report.cost:.4f}",
+        seconds(report.seconds),
+    ]
+    passed = [f"{number(count)} {reason}" for reason, count in sorted(report.passed_over.items())]
+    parts.append(f"passed over: {', '.join(passed)}" if passed else "")
+    line = f"{report.id}: " + ", ".join(part for part in parts if part)
+    line += f" -> {report.target}" if report.target else ""
+    return line + (f"\nstopped: {report.reason}; run it again to go on" if report.status == "stopped" else "")
+
+
+def planned(found: DryRun) -> str:
+    """What a job would do."""
+    rows = [
+        ("rows to do", number(found.rows)),
+        ("done before", number(found.done_before)),
+        ("blank", number(found.blank)),
+        ("unreadable", number(found.unreadable)),
+        ("texts to cut", number(found.chunked)),
+        ("chunks", number(found.chunks)),
+        ("tokens", number(found.tokens)),
+        ("answered by the cache", number(found.known)),
+        ("tokens to send", number(found.sent_tokens)),
+        ("requests", number(found.requests)),
+        ("cost", "no --price given" if found.cost is None else f"{found.cost:.4f}"),
+        ("time", f"about {seconds(found.seconds)}"),
+        ("vectors", f"{found.bytes / 1e6:,.1f} MB"),
+    ]
+    return _aligned(rows)
+
+
+def shown(job: JobInfo, *, failures: Sequence[Failure] = (), runs: Sequence[RunRecord] = ()) -> str:
+    """A job, and if asked its runs and failed rows."""
+    counts = job.counts
+    total = "" if job.total is None else f" of {number(job.total)}"
+    rows = [
+        ("job", job.id),
+        ("status", "running" if job.running else job.status + (f" ({job.reason})" if job.reason else "")),
+        ("rows", f"{number(counts.rows)}{total}"),
+        ("done", number(counts.done)),
+        ("blank", number(counts.skipped)),
+        ("failed", number(counts.failed)),
+        ("chunks", number(counts.chunks)),
+        ("requests", f"{number(job.spent.requests)} ({number(job.spent.refused)} refused)"),
+        ("tokens sent", number(job.spent.tokens)),
+        *([("cost", f"{job.cost:.4f}")] if job.cost is not None else []),
+        ("model", str(job.model)),
+        ("output", job.target or "not written yet"),
+        ("journal", job.folder),
+        *[(f"failed: {kind}", number(count)) for kind, count in job.causes.items()],
+    ]
+    made = _aligned(rows)
+    for run in runs:
+        made += f"run {run.id}  {_moment(run.began)}  {run.status}{f' ({run.reason})' if run.reason else ''}\n"
+    for one in failures:
+        made += f"{one.part} row {one.row}  {one.id}  {one.kind}: {one.reason} (tried {plural(one.tries, 'time')})\n"
+    return made
+
+
+def table(jobs: Sequence[JobInfo]) -> str:
+    """A line a job."""
+    if not jobs:
+        return "no jobs here\n"
+    width = max(len(job.id) for job in jobs)
+    lines = []
+    for job in jobs:
+        counts = job.counts
+        status = "running" if job.running else job.status
+        total = "" if job.total is None else f"/{number(job.total)}"
+        failed = f"  {number(counts.failed)} failed" if counts.failed else ""
+        lines.append(
+            f"{job.id:{width}}  {status:11}  {_moment(job.began)}  {number(counts.rows)}{total} rows{failed}\n"
+        )
+    return "".join(lines)
+
+
+def _aligned(rows: Sequence[tuple[str, str]]) -> str:
+    width = max(len(name) for name, _ in rows)
+    return "".join(f"{name:{width}}  {value}\n" for name, value in rows)
+
+
+def _moment(at: float | None) -> str:
+    if at is None:
+        return "never run          "
+    return dt.datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S")
