@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
+import threading
+import time
+
 import pytest
+import uvicorn
 from starlette.testclient import TestClient
 
 from unabridged.config import load_config
@@ -45,3 +51,28 @@ def client(apps):
 def memory(client):
     """The memory behind the client, to put things in."""
     return client.app.state.server.memory("default", create=True)
+
+
+@contextlib.contextmanager
+def serving(app):
+    """The application under uvicorn, on a free port; its address."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    running = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=5))
+    thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
+    thread.start()
+    until = time.monotonic() + 30
+    while not running.started and thread.is_alive() and time.monotonic() < until:
+        time.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        running.should_exit = True
+        thread.join(30)
+        listening.close()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """A whole server on a port."""
+    with serving(make_app(tmp_path_factory.mktemp("served"))) as found:
+        yield found

@@ -96,7 +96,8 @@ def test_r6_an_export_imported_is_the_same_and_a_bad_one_leaves_nothing(client, 
     for form in ("jsonl", "parquet"):
         packed = client.get("/v1/gb/export", params={"format": form})
         assert packed.headers["content-type"] == "application/x-tar"
-        manifest = json.load(tarfile.open(fileobj=io.BytesIO(packed.content)).extractfile("manifest.json"))
+        with tarfile.open(fileobj=io.BytesIO(packed.content)) as tar:
+            manifest = json.load(tar.extractfile("manifest.json"))
         assert manifest["tables"]["edges"]["rows"] == memory.edges.count()
         done = client.post("/v1/gb/import", params={"dataset": form}, content=packed.content)
         assert done.status_code == 201, done.text

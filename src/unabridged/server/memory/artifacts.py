@@ -30,7 +30,7 @@ Unsupported = Annotated[
 Moment = Annotated[str | None, Query(description="A moment in ISO 8601.", examples=["2024-05-01T12:00:00Z"])]
 
 
-@router.get("/artifacts", responses=read(shapes.page_of(shapes.Artifact)), operation_id="list_artifacts")
+@router.get("/artifacts", responses=read(shapes.page_of(shapes.ListedArtifact)), operation_id="list_artifacts")
 def _list(
     *,
     request: Request,
@@ -179,7 +179,7 @@ def _delete(request: Request, memory: Write, artifact_id: ArtifactId, unsupporte
 def _delete_many(
     request: Request,
     memory: Write,
-    id: Annotated[list[str], Query(min_length=1, max_length=1000, description="Ids; repeat it.")],  # noqa: A002
+    id: Annotated[list[str], Query(min_length=1, max_length=200, description="Ids; repeat it.")],  # noqa: A002
     unsupported: Unsupported = None,
 ) -> Response:
     """Delete several artifacts in one commit, or none where one of them is not there."""

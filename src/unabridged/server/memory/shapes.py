@@ -114,6 +114,7 @@ class Removed(BaseModel):
 
 
 Artifact = shape(records.Artifact)
+ListedArtifact = shape(records.Artifact, more=(("text", str | None),), name="ListedArtifact")
 Entity = shape(records.Entity)
 Edge = shape(records.Edge)
 Link = shape(records.Link)

@@ -176,13 +176,14 @@ def _images(
     operation_id="create_image",
 )
 def _image_create(
+    *,
     request: Request,
     memory: Write,
     raw: Annotated[bytes, body_of(MAX_IMAGE_BYTES)],
     caption: Annotated[str | None, Query(description="What it shows.")] = None,
     session_id: Annotated[str | None, Query(description="The session that it belongs to.")] = None,
     artifact: Annotated[str | None, Query(description="The text that it goes with.")] = None,
-    shows: Annotated[list[str] | None, Query(description="Ids of entities on it; repeat it.")] = None,
+    shows: Annotated[list[str], Query(default_factory=list, description="Ids of entities on it; repeat it.")],
     metadata: Annotated[str | None, Query(description="A JSON object.")] = None,
 ) -> Response:
     """Keep an image: the body is its file (PNG, JPEG, GIF, WebP, AVIF, HEIC, BMP, TIFF or SVG)."""
@@ -191,7 +192,7 @@ def _image_create(
         caption=caption,
         session_id=session_id,
         artifact=artifact,
-        shows=shows or (),
+        shows=shows,
         metadata=metadata_of(metadata),
     )
     return reply(request, made, status=201)
