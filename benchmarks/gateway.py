@@ -201,7 +201,7 @@ def cached(seconds: float, rounds: int) -> dict[str, float]:
             "echo_bytes": (echo, message(echo, "/bytes", body)),
         }
         rates: dict[str, list[float]] = {name: [] for name in asked}
-        for name, (port, request) in asked.items():
+        for port, request in asked.values():
             asyncio.run(closed_loop(port, request, 0.5))
         for _ in range(rounds):
             for name, (port, request) in asked.items():

@@ -207,11 +207,13 @@ def test_cohere_takes_inputs_of_text_parts(client) -> None:
 
 
 def test_tei_says_what_it_takes_and_normalises_when_asked(tmp_path) -> None:
-    with LoopbackProvider(vector=lambda text, width: [3.0, 4.0] + [0.0] * (width - 2)) as upstream:
-        with serving(tmp_path, upstream_config(upstream, tmp_path)) as served:
-            unit = httpx.post(f"{served.root}/embed", json={"inputs": "a"}).json()
-            raw = httpx.post(f"{served.root}/embed", json={"inputs": ["a"], "normalize": False}).json()
-            info = httpx.get(f"{served.root}/info").json()
+    with (
+        LoopbackProvider(vector=lambda text, width: [3.0, 4.0] + [0.0] * (width - 2)) as upstream,
+        serving(tmp_path, upstream_config(upstream, tmp_path)) as served,
+    ):
+        unit = httpx.post(f"{served.root}/embed", json={"inputs": "a"}).json()
+        raw = httpx.post(f"{served.root}/embed", json={"inputs": ["a"], "normalize": False}).json()
+        info = httpx.get(f"{served.root}/info").json()
     assert unit[0][:2] == [pytest.approx(0.6), pytest.approx(0.8)]
     assert raw[0][:2] == [3.0, 4.0]
     assert info["model_id"] == "up"

@@ -99,7 +99,8 @@ def serve(config: Config, settings: ServerSettings, socket: sockets.socket, *, t
     shown = f"[{host}]" if ":" in host else host
     keys = "keys are needed" if app.state.server.needs_keys else "no keys: this machine only"
     app.state.server.started = lambda: told(f"unabridged serves at http://{shown}:{port} ({keys}); Ctrl-C stops it")
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    # Its errors come with tracebacks, whose words may be a caller's; ours say kind, place and request.
+    logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
     sys.setswitchinterval(_SWITCH)
     try:
         server.run(sockets=[socket])

@@ -109,6 +109,7 @@ class Server:
 
     async def start(self) -> None:
         """Open what every request needs, so that what is wrong is told at once."""
+        self.room.closing = False  # an application may be started again
         loop = asyncio.get_running_loop()
         loop.set_default_executor(ThreadPoolExecutor(_THREADS, "unabridged-server"))
         try:
