@@ -39,7 +39,10 @@ def graph_lane(asking: Asking, seeds: Mapping[str, float]) -> Mapping[str, Ranki
         return {}
     rank = page_rank(facts, first)
     flow = _flow(facts, rank)
-    found: dict[str, Ranking] = {"entity": _best("entities", rank, asking.depth), "fact": _best("edges", flow, asking.depth)}
+    found: dict[str, Ranking] = {
+        "entity": _best("entities", rank, asking.depth),
+        "fact": _best("edges", flow, asking.depth),
+    }
     if "passage" in asking.indexes:
         found["passage"] = _passages(asking, found["fact"])
     return {index: ranking for index, ranking in found.items() if index in asking.indexes}

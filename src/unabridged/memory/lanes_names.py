@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from unabridged.memory.lanes import Asking, Found, Ranking
-from unabridged.memory.recall_words import FUNCTION_WORDS, han_forms
+from unabridged.memory.recall_words import function_words, han_forms
 from unabridged.memory.values import normalise
 from unabridged.memory.where import both, literal
 
@@ -55,12 +55,13 @@ def called(query: str) -> dict[str, None]:
             name = whole[pieces[at][0] : pieces[at + length - 1][1]]
             if length <= NAME_WORDS or " " not in name:
                 names |= dict.fromkeys(_spelled(name))
-    return {name: None for name in names if name not in FUNCTION_WORDS or _meant(name, query)}
+    return {name: None for name in names if name not in function_words() or _meant(name, query)}
 
 
 def _meant(word: str, query: str) -> bool:
     """Whether a function word is written as a name: Al, IT."""
-    return word == normalise(query) or re.search(rf"(?<=\s){re.escape(word.capitalize())}\b|\b{word.upper()}\b", query) is not None
+    written = rf"(?<=\s){re.escape(word.capitalize())}\b|\b{re.escape(word.upper())}\b"
+    return word == normalise(query) or (len(word) > 1 and re.search(written, query) is not None)
 
 
 def _spelled(name: str) -> list[str]:

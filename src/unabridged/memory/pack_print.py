@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from unabridged.memory.pack_spans import Passage, Place
     from unabridged.memory.recall_data import Citation, Hit
@@ -35,20 +35,18 @@ def printed(passages: Sequence[Passage], lines: Sequence[Line]) -> tuple[str, tu
             numbers[passage.place] = len(order)
         return numbers[passage.place]
 
-    blocks = []
-    for line in lines:
-        blocks.append(_line(line, next((p for p in passages if p.holds(line.place)), None), numbers, number))
+    blocks = [_line(line, next((p for p in passages if p.holds(line.place)), None), numbers, number) for line in lines]
     known = ["\n".join(blocks)] if blocks else []
     said = [f"[{number(p)}] {title(p.citation)}\n{p.quote}" for p in passages if p.shown]
     return "\n\n".join([*known, *said]), tuple(passage.cited() for passage in order)
 
 
-def _line(line: Line, passage: Passage | None, numbers: dict[Place, int], number: object) -> str:
+def _line(line: Line, passage: Passage | None, numbers: dict[Place, int], number: Callable[[Passage], int]) -> str:
     text = f"- {line.hit.text.strip()}{_when(line.hit.record)}"
     if passage is None:
         return text
     fresh = passage.place not in numbers
-    mark = f"[{number(passage)}]"  # type: ignore[operator]
+    mark = f"[{number(passage)}]"
     if passage.shown or not fresh:
         return f"{text} {mark}"
     return f"{text}\n  {mark} {title(passage.citation)}: “{passage.quote}”"

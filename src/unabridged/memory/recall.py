@@ -55,9 +55,7 @@ def recall(
 class Recall:
     """One query on its way."""
 
-    def __init__(
-        self, view: View, query: str, scope: Scope, settings: Settings, embedder: EmbedderLike | None
-    ) -> None:
+    def __init__(self, view: View, query: str, scope: Scope, settings: Settings, embedder: EmbedderLike | None) -> None:
         self.view, self.query, self.scope, self.settings = view, query, scope, settings
         self.embedder = embedder
         self.words = words_in(query)

@@ -36,7 +36,10 @@ def rows_of(view: View, table: str, ids: Sequence[str], where: str | None) -> di
     rows = view.rows(table, both(among("id", ids), where), columns)
     held = rows["vector"].to_pylist() if vectors else [None] * rows.num_rows
     records = from_table(table, rows.drop_columns(["vector"]) if vectors else rows)
-    whole = (None if v is None or r.embedder is None else np.asarray(v, np.float32) for r, v in zip(records, held, strict=True))
+    whole = (
+        None if v is None or r.embedder is None else np.asarray(v, np.float32)
+        for r, v in zip(records, held, strict=True)
+    )
     return {record.id: (record, vector) for record, vector in zip(records, whole, strict=True)}
 
 

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from unabridged.memory.gather import identity
 from unabridged.memory.reading import Reader
-from unabridged.memory.records import Artifact
 
 if TYPE_CHECKING:
+    from unabridged.memory.records import Artifact
     from collections.abc import Iterable, Mapping
 
+    from unabridged.memory.answer import Answered
     from unabridged.memory.recall_data import Recalled
+    from unabridged.memory.records import Entity
+    from unabridged.memory.timeline import Neighbourhood, Timeline
     from unabridged.memory.vectors import EmbedderLike
 
 __all__ = ["Recalling"]
@@ -106,3 +109,54 @@ class Recalling(Reader):
             vector=vector,
         )
         return self.source.ask(lambda view: recall(view, query, scope, settings, embedder=self.embedder))
+
+    def query(
+        self, question: str, *, model: str | None = None, reasoning: str | None = None, **options: Any
+    ) -> Answered:
+        """An answer in which every sentence cites evidence and is held against it; or that the memory does not know.
+
+        ``options`` are those of :meth:`recall`. Without a chat model the answer is the pack. A question asked in a
+        session (``asked_in``) is recorded there (SPEC A11).
+
+        >>> from unabridged.memory import Memory
+        >>> memory = Memory.open("memory://", chat=lambda messages: '{"known": true, "sentences": '
+        ...     '[{"text": "It is serviced every May.", "sources": [1]}]}')
+        >>> note = memory.add("The boiler is serviced every May.")
+        >>> memory.query("When is the boiler serviced?").answer
+        'It is serviced every May. [1]'
+        >>> memory.query("Who wrote the violin concerto?").known
+        False
+        """
+        from unabridged.memory.answer import answer
+
+        return answer(self, question, model=model, reasoning=reasoning, **options)  # type: ignore[arg-type]
+
+    def timeline(self, entity: Entity | str, *, type: str | None = None, known_at: Any = None) -> Timeline:  # noqa: A002
+        """The facts of an entity by when they began, ended ones too, each with its evidence and what ended it.
+
+        ``entity`` is an entity, its id, or its name (with ``type`` where several have it).
+        """
+        from unabridged.memory.timeline import entity_of, timeline
+        from unabridged.memory.values import moment
+
+        return timeline(self.source, entity_of(self.source, entity, type), known_at=moment(known_at, "known_at"))
+
+    def neighbourhood(
+        self,
+        entities: Entity | str | Iterable[Entity | str],
+        *,
+        depth: int = 1,
+        limit: int = 200,
+        as_of: Any = None,
+        known_at: Any = None,
+        include_history: bool = False,
+    ) -> Neighbourhood:
+        """The entities and facts within ``depth`` steps of some entities (by id or name), the nearest first."""
+        from unabridged.memory.recall_scope import Scope
+        from unabridged.memory.records import Entity
+        from unabridged.memory.timeline import entity_of, neighbourhood
+
+        given = [entities] if isinstance(entities, Entity | str) else list(entities)
+        scope = Scope.of(as_of=as_of, known_at=known_at, include_history=include_history)
+        seeds = [entity_of(self.source, each) for each in given]
+        return neighbourhood(self.source, seeds, scope, depth=depth, limit=limit)

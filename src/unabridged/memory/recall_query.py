@@ -39,7 +39,9 @@ def meant(
     if given is not None and width is not None:
         return Meant(checked_vector(given, width, "vector"))
     if width is None:
-        return _without("the dataset holds no vectors" + ("" if embedder is None else "; Memory.embed_missing() makes them"))
+        return _without(
+            "the dataset holds no vectors" + ("" if embedder is None else "; Memory.embed_missing() makes them")
+        )
     if embedder is None:
         return _without("no embedder: open the memory with the one that made its vectors")
     if stored != embedder.fingerprint("document"):

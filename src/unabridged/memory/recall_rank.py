@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from unabridged.memory.recall_settings import WEIGHTS, Settings
 from unabridged.memory.temporal import start
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     import datetime as dt
 
     from unabridged.memory.recall_data import LaneRank
@@ -66,7 +66,9 @@ def _of_one_index(candidates: Sequence[Candidate], settings: Settings, at: dt.da
     ]
 
 
-def _rankings(candidates: Sequence[Candidate], settings: Settings, at: dt.datetime) -> dict[str, list[tuple[int, float]]]:
+def _rankings(
+    candidates: Sequence[Candidate], settings: Settings, at: dt.datetime
+) -> dict[str, list[tuple[int, float]]]:
     """Each lane's order of the candidates, by their place in the list."""
     given = {name: [each.found.get(name) for each in candidates] for name in ("text", "names", "graph")}
     if "vector" in settings.lanes:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 from unabridged.errors import InputError
 from unabridged.memory.recall_data import HIT_KINDS, LANES
 from unabridged.memory.recall_score import THRESHOLD
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = ["DEFAULT_BUDGET", "WEIGHTS", "Settings"]
 

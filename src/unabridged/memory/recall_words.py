@@ -17,7 +17,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["Words", "coverage", "folded", "han_forms", "plain", "said_whole", "simplified", "words_in"]
+__all__ = [
+    "WINDOW",
+    "Words",
+    "coverage",
+    "folded",
+    "function_words",
+    "han_forms",
+    "plain",
+    "said_whole",
+    "simplified",
+    "stem",
+    "words_in",
+]
 
 FORMS = 4  # ways to write one query in traditional characters: 乾 and 幹 are both 干
 WINDOW = 1000  # characters in which a query's words count as said together: a long paragraph
@@ -27,30 +39,8 @@ _HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _UNSPACED = rf"{_HAN}\u3040-\u30ff\u0e00-\u0e7f\u1780-\u17ff\u1000-\u109f\u0e80-\u0eff"
 _TERM = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+(?:['’][^\W\d_{_UNSPACED}]+)?")
 _QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|«([^»]+)»|「([^」]+)」')
+_NEVER = "()(?!)"
 _SUFFIX = re.compile(r"(?<=[^\W\d_]{3})(?:'s|’s|ies|ing|ed|es|s|e|y)$")
-
-# Words that say how a sentence is built, not what it is about. They are asked only where nothing else is.
-FUNCTION_WORDS = frozenset(
-    """
-    a an the this that these those there here it its he him his she her hers they them their theirs we our ours
-    you your yours i me my who whom whose which what when where why how is are was were be been being am do does
-    did doing done have has had having will would shall should can could may might must of in on at by for from to
-    with without into onto upon about above below over under between among through during before after again then
-    than as if else and or nor but not no so such too very just only own same other some any each every all both few
-    more most much many also because while until against out up down off via s t don didn doesn isn aren wasn
-    weren won wouldn shouldn couldn hasn haven hadn ll ve re d m tell give please
-    der das ein eine einer eines einem einen und oder aber nicht ist sind wird werden wurde wurden sein
-    haben hatte ich du er sie wir ihr mein dein unser von zu zum zur im am an auf aus nach seit vor für
-    wer wen wem was wann wo warum wie welche welcher welches
-    le la les une des du de et ou mais ne pas est sont était être a ont avoir je tu il elle nous vous ils elles
-    mon mes ta tes sa ses ce cet cette ces au aux en dans pour avec sans qui que quoi quand où
-    pourquoi comment quel quelle quels quelles
-    el una unos unas y o no era haber yo tú él ella nosotros ellos mi tu su sus al
-    del con por para sobre entre quien quién qué cuando cuándo donde dónde cómo cual cuál
-    """.split()
-)
-_PARTICLES = frozenset("的了是在和与與及吗嗎呢吧啊呀之也都就而且或被把将將对對从從はがをにへとでもやのかねよだ")
-_ASKS = frozenset("什么 什麼 怎么 怎麼 为什么 為什麼 哪里 哪裡 多少 如何 何時 何处".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +76,19 @@ def words_in(query: str) -> Words:
     return Words(query, terms or tuple(dict.fromkeys(found)), tuple(filter(None, phrases)), asks, folded(query))
 
 
-_OPENERS = frozenset("who whom whose which what when where why how is are was were do does did can could will".split())
+_OPENERS = {"who", "whom", "whose", "which", "what", "when", "where", "why", "how", "is", "are", "was", "were", "do"}
+_OPENERS |= {"does", "did", "can", "could", "will", "has", "have"}
+
+
+@cache
+def function_words() -> frozenset[str]:
+    """Words that say how a sentence is built: they are asked only where nothing else is."""
+    lines = (files("unabridged") / "data" / "function_words.txt").read_text("utf-8").splitlines()
+    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
 
 
 def _carries(word: str) -> bool:
-    return word not in FUNCTION_WORDS and word not in _ASKS and not (len(word) == 1 and word in _PARTICLES)
+    return word not in function_words()
 
 
 @cache
@@ -191,8 +189,9 @@ def _sought(words: Words) -> tuple[Mapping[str, float], re.Pattern[str] | None]:
         parts |= {piece: max(weight, parts.get(piece, 0.0)) for piece in pieces}
     pairs = "|".join(re.escape(part) for part in parts if _is_unspaced(part))
     stems = "|".join(re.escape(part) for part in sorted(parts, key=len, reverse=True) if not _is_unspaced(part))
-    ways = [*([f"(?=({pairs}))"] if pairs else ["()(?!)"]), *([rf"(?<![^\W_])((?:{stems})[^\W_]*)"] if stems else ["()(?!)"])]
-    return parts, re.compile("|".join(ways)) if parts else None
+    one = f"(?=({pairs}))" if pairs else _NEVER
+    other = rf"(?<![^\W_])((?:{stems})[^\W_]*)" if stems else _NEVER
+    return parts, re.compile(f"{one}|{other}") if parts else None
 
 
 def _is_unspaced(term: str) -> bool:
