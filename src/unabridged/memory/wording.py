@@ -34,27 +34,33 @@ _LONG = r"thousand|millions?|billions?|trillions?"
 _SHORT = r"mio|mm|mn|bn|tn|[kKmMbBtT]"
 _NAMED = r"dollars?|euros?|pounds? sterling|yen|rupees|USD|EUR|GBP|JPY|CHF|INR"
 _ONES = "|".join(word for word in _WORDS if " " not in word)
-_DIGITS = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
+_DIGITS = r"(?:[1-9]\d{0,2}(?:,\d{3})+|(?!0\d)\d+)(?:\.\d+)?(?![\d]|[-/:.,]\d)"  # no part of a date, a time, a version
 _AMOUNT = re.compile(
-    rf"(?<![\w.,])(?P<sign>{_SIGN})?\s?(?P<number>{_DIGITS}|(?P<word>half a|{_ONES})"
+    rf"(?<![\w.,:/-])(?P<sign>{_SIGN})?\s?(?P<number>{_DIGITS}|(?P<word>half a|{_ONES})"
     rf"(?=\s(?:{_LONG})\b))"
     rf"(?:(?P<short>{_SHORT})(?![\w])|[\s-](?P<long>{_LONG})\b)?"
     rf"(?:\s?(?P<percent>%|per\s?cent\b)|\s(?P<named>{_NAMED})\b)?",
     re.IGNORECASE,
 )
-_TOKEN = re.compile(r"[\w#%$€£¥₹:.]*\w[%]?|\S", re.UNICODE)
-_BE = r"(?:is|are|was|were|be|been|being|got|gets)"
-_PASSIVE = re.compile(rf"(?:\b(?:has|have|had|will)\s+)?(?:\b{_BE}\s+)*\b(?P<verb>\w+)\s+by\b", re.IGNORECASE)
-_HELPED = re.compile(rf"(?:\b(?:has|have|had)\s+)?\b{_BE}\s+(?P<verb>\w+)\s+by\b", re.IGNORECASE)
+_TOKEN = re.compile(r"[\w·#%$€£¥₹:.]*\w[%]?|\S")
+_NOW, _THEN = r"(?:is|are|being|gets)", r"(?:was|were|been|got)"
+_HELP = rf"(?:(?:has|have|had|will)\s+)?(?:{_NOW}|{_THEN})(?:\s+(?:{_NOW}|{_THEN}))?"
+_PASSIVE = re.compile(rf"(?:{_HELP}\s+)?(?P<verb>\w+)\s+by", re.IGNORECASE)  # a relation, with or without its helper
+_HELPED = re.compile(rf"\b(?P<help>{_HELP})\s+(?P<verb>\w+)\s+by\b", re.IGNORECASE)  # in a sentence
+_PAST = re.compile(rf"\b(?:{_THEN}|has|have|had)\b", re.IGNORECASE)
 _ARTICLES = frozenset(("a", "an", "the"))
-# Past participles that no ending shows, with the form that an active sentence has.
+# Verbs whose past no ending shows: the base, then the past, then the participle where it is another word.
 _IRREGULAR = {
-    "written": "wrote", "built": "built", "made": "made", "led": "led", "bought": "bought", "sold": "sold",
-    "run": "ran", "given": "gave", "taken": "took", "known": "knew", "held": "held", "won": "won", "sent": "sent",
-    "paid": "paid", "chosen": "chose", "driven": "drove", "begun": "began", "taught": "taught", "sued": "sued",
-    "owned": "owned", "beaten": "beat", "overseen": "oversaw", "drawn": "drew", "flown": "flew", "hurt": "hurt",
+    form: verb.partition(" ")[0]
+    for verb in (
+        "write wrote written", "build built", "make made", "lead led", "buy bought", "sell sold", "run ran",
+        "give gave given", "take took taken", "know knew known", "hold held", "win won", "send sent", "pay paid",
+        "choose chose chosen", "drive drove driven", "begin began begun", "teach taught", "beat beaten",
+        "draw drew drawn", "fly flew flown", "find found", "oversee oversaw overseen", "leave left", "bring brought",
+    )
+    for form in verb.split()[1:]
 }  # fmt: skip
-_STEMS = re.compile(r"(?:ing|ed|es|e|s|d)$")
+_ENDS = "\N{MIDDLE DOT}"  # between a stem and what its ending says
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,27 +112,48 @@ def wording(source_id: str, relation: str, target_id: str, fact: str) -> Wording
     >>> one == wording("beta", "acquired", "acme", "Beta acquired Acme for $1M")
     False
     """
-    said, fact = relation.replace("_", " "), amounts(fact)
-    turned = _PASSIVE.fullmatch(said.strip()) or _turned(said, fact)
+    said, fact = relation.replace("_", " ").strip(), amounts(fact)
+    turned = _PASSIVE.fullmatch(said) or _turned(said, fact)
     agent, patient = (target_id, source_id) if turned else (source_id, target_id)
     verb = turned["verb"] if turned else said
-    return Wording(agent, patient, " ".join(map(_stem, _tokens(verb))), tuple(sorted(map(_stem, _tokens(fact)))))
+    return Wording(agent, patient, " ".join(map(_stem, _tokens(verb))), tuple(sorted(_tokens(fact))))
 
 
 def _turned(relation: str, fact: str) -> re.Match[str] | None:
     """The passive in a fact whose relation is spelled as the verb alone: "acquired", "Beta was acquired by Acme"."""
     found = _HELPED.search(fact)
-    return found if found and [_stem(found["verb"])] == [*map(_stem, _tokens(relation))] else None
+    return found if found and [_stem(_told(found["verb"]))] == [*map(_stem, _tokens(relation))] else None
 
 
 def _tokens(text: str) -> list[str]:
-    """The words that count: no articles, no passive's helpers, no punctuation."""
-    active = _HELPED.sub(lambda found: found["verb"], text).casefold()
-    words = (token.rstrip(".") for token in _TOKEN.findall(active))
-    return [word for word in words if word not in _ARTICLES and any(map(str.isalnum, word))]
+    """The words that count, each with what its ending says: no articles, no passive's helpers, no punctuation."""
+    plain = _HELPED.sub(_active, text)
+    words = (token.rstrip(".") for token in _TOKEN.findall(plain.casefold()))
+    return [_told(word) for word in words if word not in _ARTICLES and any(map(str.isalnum, word))]
+
+
+def _active(found: re.Match[str]) -> str:
+    """A passive's verb as an active sentence of the same time has it."""
+    when = "past" if _PAST.search(found["help"]) else "s"
+    return f"{_stem(_told(found['verb'].casefold()))}{_ENDS}{when}"
+
+
+def _told(word: str) -> str:
+    """A word as its stem and what its ending says: works and worked are two, wrote and written one."""
+    if _ENDS in word or not (word.isascii() and word.isalpha()):
+        return word
+    if word in _IRREGULAR:
+        return f"{_bare(_IRREGULAR[word])}{_ENDS}past"
+    if word.endswith("ed") and len(word) > 4:
+        return f"{_bare(word[:-2])}{_ENDS}past"
+    if word.endswith("s") and not word.endswith("ss") and len(word) > 3:
+        return f"{_bare(word[:-1])}{_ENDS}s"
+    return _bare(word)
+
+
+def _bare(word: str) -> str:
+    return word[:-1] if word.endswith("e") and len(word) > 3 else word
 
 
 def _stem(word: str) -> str:
-    """A word without what its place in a sentence adds to it."""
-    word = _IRREGULAR.get(word, word)
-    return _STEMS.sub("", word) if word.isascii() and word.isalpha() and len(word) > 4 else word
+    return word.partition(_ENDS)[0]
