@@ -237,3 +237,14 @@ def test_faults_of_every_kind_hurt_only_whom_they_must() -> None:
         assert len(failed) <= 15
         assert {type(one.error).__name__ for one in failed if not isinstance(one.error, ProviderError)} == set()
         assert result[700].status == "chunked"
+
+
+def test_case_24_once_every_key_is_refused_the_next_call_fails_at_once_too() -> None:
+    with LoopbackProvider(keys=["right"]) as server:
+        embedder = connect(server, key="wrong-key")
+        for _ in range(2):
+            with pytest.raises(AuthFailed):
+                embedder.embed(["a", "b"])
+        with pytest.raises(AuthFailed):
+            asyncio.run(embedder.aembed(["a", "b"]))
+        assert server.total == 1

@@ -61,6 +61,9 @@ class Flow:
             self.pause = self._left(now, _IDLE if due is None else due)
             return None
         wait_for = self._gate(call, now)
+        if self.work.error is not None:  # every key is out: the call has failed, and all others with it
+            self.pause = 0.0
+            return None
         if wait_for > 0:
             self._held, self.pause = call, self._left(now, wait_for)
             return None
