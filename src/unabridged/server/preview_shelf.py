@@ -8,7 +8,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from unabridged.errors import InputError, NotFound
+from unabridged.errors import InputError, NotFound, UnreadableFile
 from unabridged.server.preview_files import kind_of, media_type_of
 from unabridged.text.documents import Document, read_document
 from unabridged.text.exact import without_surrogates
@@ -89,8 +89,7 @@ class Shelf:
 def opened(name: str, data: bytes) -> Kept:
     """A file's bytes as a document, if its kind is one that the preview reads (SPEC S16).
 
-    Raises :class:`~unabridged.errors.InputError` for another kind, and what
-    :func:`~unabridged.text.documents.read_document` raises for damaged files.
+    Raises :class:`~unabridged.errors.InputError` for another kind, and for a file that is damaged or locked.
     """
     name = name.replace("\\", "/").rpartition("/")[2].strip() or "document.txt"
     kind = kind_of(name)
@@ -101,7 +100,10 @@ def opened(name: str, data: bytes) -> Kept:
         if media_type is None:
             raise InputError("the file is named as an image, and is no PNG, JPEG, GIF, WebP or BMP")
         return Kept(name, Document("", format="image", source=name), "image", data, media_type)
-    document = read_document(data, format=kind, source=name)
+    try:
+        document = read_document(data, format=kind, source=name)
+    except UnreadableFile as error:  # of the caller's own name, not of a path here: it may be told
+        raise InputError(f"{name}: {error.reason}") from None
     if len(document.text) > MOST_CHARACTERS:
         raise InputError(f"the document has over {MOST_CHARACTERS:,} characters, more than a preview cuts")
     return Kept(name, document, kind)

@@ -71,7 +71,9 @@ def tell(memory: Memory) -> str:
             tx.summary(part, f"Part {at + 1} tells of Acme and its people.", vector=vector(rng, at))
         joined = {part.id: part.text.replace("\n", " ") for part in parts}
         found = {
-            name: tx.entity(name, type_, artifact=parts[0], vector=vector(rng, at), description=f"{name}, as the report has it.")
+            name: tx.entity(
+                name, type_, artifact=parts[0], vector=vector(rng, at), description=f"{name}, as the report has it."
+            )
             for at, (name, type_) in enumerate(ENTITIES)
         }
         for source, relation, target, start, end, quote in FACTS:
@@ -115,7 +117,9 @@ def crowd(memory: Memory, *, artifacts: int, entities: int, edges: int) -> None:
     with memory.write() as tx:
         note = tx.artifact("A register of who knows whom.", vector=vector(rng))
         people = [
-            tx.entity(f"Person {n} of {group}", types[group % len(types)], artifact=note, vector=vector(rng, int(group)))
+            tx.entity(
+                f"Person {n} of {group}", types[group % len(types)], artifact=note, vector=vector(rng, int(group))
+            )
             for n, group in enumerate(groups)
         ]
         for n in range(edges):

@@ -1,0 +1,88 @@
+"""A whole server on a port of loopback, and a real browser that looks at it."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import uvicorn
+
+from unabridged.config import load_config
+from unabridged.server import create_app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or "/usr/bin/chromium"
+FLAGS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+)  # fmt: skip
+
+
+def application(folder: Path, **more: Any) -> Any:
+    """An application over a place of its own, with vectors that need no model."""
+    server = {"keysFile": str(folder / "keys.json"), **more.pop("server", {})}
+    embedding = {"provider": "hashing", "dimensions": 32, "cache": False}
+    return create_app(load_config({"embedding": embedding, "dbPath": str(folder / "place"), "server": server, **more}))
+
+
+@contextlib.contextmanager
+def served(app: Any) -> Iterator[str]:
+    """The application under uvicorn on a free port; its address."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    running = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=2))
+    thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
+    thread.start()
+    until = time.monotonic() + 60
+    while not running.started and thread.is_alive() and time.monotonic() < until:
+        time.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        running.should_exit = True
+        thread.join(30)
+        listening.close()
+
+
+@contextlib.contextmanager
+def chromium() -> Iterator[Any]:
+    """Debian's Chromium, or a skipped test where it, or Playwright, is missing."""
+    api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
+    if shutil.which(CHROMIUM) is None:
+        pytest.skip("needs chromium: apt-get install chromium")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+class Looking:
+    """A page, and everything that it said went wrong."""
+
+    def __init__(self, browser: Any, root: str, **options: Any) -> None:
+        self.root = root
+        self.context = browser.new_context(**{"viewport": {"width": 1280, "height": 860}, **options})
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(20_000)
+        self.faults: list[str] = []
+        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
+        self.page.on("console", lambda said: self.faults.append(said.text) if said.type == "error" else None)
+
+    def go(self, route: str) -> Any:
+        """Open a view and wait until it is drawn."""
+        self.page.goto("about:blank")
+        self.page.goto(f"{self.root}/#/{route}")
+        self.page.wait_for_selector("html[data-ready]", state="attached")
+        return self.page
+
+    def close(self) -> None:
+        """Give the page back; nothing may have gone wrong in it."""
+        self.context.close()
+        assert not self.faults
