@@ -45,7 +45,7 @@ class Mark(NamedTuple):
 _PLAIN = frozenset("[*_`")  # a heading without these has no link and no emphasis
 _END = r"[ \t\r]*(?=\n|\Z)"
 _LINE = (
-    r" {0,3}+(?:"
+    r" {0,3}+(?=[#`~=\-*_|:+0-9><])(?:"  # the look ahead spares most lines the ten looks that follow
     r"(?P<atx>\#{1,6}(?=[ \t\r\n]|\Z))"
     r"|(?P<fence>`{3,}+(?=[^`\n]*(?:\n|\Z))|~{3,}+)"
     rf"|(?P<equals>=++{_END})"

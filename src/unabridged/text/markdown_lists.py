@@ -80,7 +80,7 @@ def _fence_after(line: str, fence: str) -> str:
 
 
 def _interrupts(body: str, indent: int) -> bool:
-    return indent < 4 and bool(_OPENS.match(body) or _RULE.match(body))
+    return indent < 4 and not body[0].isalpha() and bool(_OPENS.match(body) or _RULE.match(body))
 
 
 @dataclass
@@ -97,7 +97,7 @@ class _ListReader:
     def take(self, line: str, at: int) -> bool:
         """Read one line; ``False`` where it no longer belongs to the list."""
         body = line.lstrip(" \t")
-        if not body.strip():
+        if not body or body.isspace():
             self._take_blank()
             return True
         prefix = line[: len(line) - len(body)]
@@ -112,6 +112,11 @@ class _ListReader:
         if not self.stack and (column > 3 or _RULE.match(body) or not _MARKER.match(body)):
             return False
         self.blank = False
+        if body[0].isalpha() and self.leaf != "fence":  # a letter opens nothing: text, or indented code
+            self.empty = False
+            if self.leaf != "paragraph":
+                self.leaf = "code" if column - (self.stack[-1] if self.stack else 0) >= 4 else "paragraph"
+            return True
         self._open(body, column, at)
         return True
 

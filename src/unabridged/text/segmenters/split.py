@@ -160,6 +160,10 @@ def _own(made: object, text: str, name: str) -> Iterable[Piece]:
 def _chunks(document: Document, made: Cut, spec: SegmentSpec, tools: Tools) -> tuple[tuple[Chunk, ...], int]:
     """Chunks within the cap, and how many pieces had to be split for it."""
     text = document.text
+    if not any(isinstance(piece, Piece) for piece in made.pieces):  # mostly: spans, none of which is over
+        chunks = to_chunks(text, made.pieces, costs=tools.costs)  # type: ignore[arg-type]
+        if all(chunk.tokens <= spec.max_tokens for chunk in chunks):
+            return chunks, 0
     pieces: list[tuple[Piece | Span, int]] = []
     enforced = 0
     prefixes = _prefix_tokens(made.pieces, tools)
@@ -212,7 +216,9 @@ def _with_additions(chunk: Chunk, piece: Piece | Span, tokens: int) -> Chunk:
         return chunk
     text = piece.words if piece.words is not None else piece.prefix + chunk.text
     overlap = 0 if piece.words is not None else chunk.overlap_tokens
-    return replace(chunk, text=text, tokens=tokens, source=chunk.text, overlap_tokens=overlap)
+    return Chunk(
+        chunk.index, chunk.start, chunk.end, chunk.start_byte, chunk.end_byte, text, tokens, overlap, source=chunk.text
+    )
 
 
 def _placed(document: Document, chunks: Sequence[Chunk], provenance: Sequence[str], tools: Tools) -> tuple[Chunk, ...]:
@@ -221,12 +227,12 @@ def _placed(document: Document, chunks: Sequence[Chunk], provenance: Sequence[st
     scan = getattr(tools.costs, "scan", None)
     places = Places.of(document, scan).of_spans([Span(chunk.start, chunk.end) for chunk in chunks])
     on_page, in_section, in_block = (name in provenance for name in ("page", "section", "block_id"))
-    return tuple(
-        # Not by dataclasses.replace: on a book it takes a fifth of the whole cut.
-        Chunk(
-            chunk.index, chunk.start, chunk.end, chunk.start_byte, chunk.end_byte, chunk.text,
-            chunk.tokens, chunk.overlap_tokens, page if on_page else None, section if in_section else None,
-            block if in_block else None, chunk.source,
-        )
-        for chunk, (page, section, block) in zip(chunks, places, strict=True)
-    )  # fmt: skip
+    for chunk, (page, section, block) in zip(chunks, places, strict=True):
+        # The chunks were made here and nobody has seen them: a copy of each takes a fifth of the whole cut.
+        if on_page and page is not None:
+            object.__setattr__(chunk, "page", page)
+        if in_section and section is not None:
+            object.__setattr__(chunk, "section", section)
+        if in_block and block is not None:
+            object.__setattr__(chunk, "block_id", block)
+    return tuple(chunks)

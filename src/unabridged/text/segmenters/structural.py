@@ -110,12 +110,15 @@ def _heading(text: str, section: _Section) -> str:
 def _units(section: _Section, tools: Tools, cap: int) -> list[int]:
     """Where units end: at blocks, and inside a block over the cap at its own cuts."""
     ends: list[int] = []
-    for at, block in enumerate(section.blocks):
-        above = section.blocks[at - 1] if at else None
+    blocks = section.blocks
+    # Sums at the blocks' edges, all at once: a token more or less at an edge decides nothing here.
+    opens = tools.costs.many([block.start for block in blocks]).tolist()
+    closes = tools.costs.many([block.end for block in blocks]).tolist()
+    for at, block in enumerate(blocks):
         # A heading stays with what it heads, if both fit.
-        if above and (above.kind != "heading" or tools.costs.between(above.start, block.end) > cap):
+        if at and (blocks[at - 1].kind != "heading" or closes[at] - opens[at - 1] > cap):
             ends.append(block.start)
-        if tools.costs.between(block.start, block.end) > cap:
+        if block.cuts and closes[at] - opens[at] > cap:
             ends.extend(block.cuts)
     return sorted(set(ends))
 
