@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from unabridged.errors import ChatError, ProviderError
 from unabridged.memory.recall_data import Citation, Degraded, Recalled, plain
 from unabridged.memory.recall_words import coverage, folded, words_in
+from unabridged.memory.records import QueryRecord
+from unabridged.memory.values import checked_name, new_id, now
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -89,8 +91,19 @@ class Answered:
         return found
 
 
-def answer(memory: Memory, question: str, *, model: str | None, reasoning: str | None, **recall: Any) -> Answered:
-    """Recall, ask, check; the calls of the model are recorded whatever comes of them (SPEC A18)."""
+def answer(
+    memory: Memory,
+    question: str,
+    *,
+    model: str | None,
+    reasoning: str | None,
+    asked_in: str | None = None,
+    **recall: Any,
+) -> Answered:
+    """Recall, ask, check; a question is recorded in its session, calls whatever comes of them (SPEC A11, A18)."""
+    if asked_in is not None and not memory.store.read_only:
+        text = checked_name(asked_in, "asked_in")
+        memory.queries.append([QueryRecord(id=new_id(), created_at=now(), session_id=text, text=question)])
     recalled = memory.recall(question, **recall)
     if not recalled.hits or not recalled.pack.citations:
         return Answered(question, UNKNOWN, known=False, recalled=recalled, degraded=recalled.degraded)
@@ -112,7 +125,7 @@ def answer(memory: Memory, question: str, *, model: str | None, reasoning: str |
             degraded=(*recalled.degraded, why),
         )
     finally:
-        _record(memory, asking.calls, recall.get("session_id"))
+        _record(memory, asking.calls, asked_in or recall.get("session_id"))
 
 
 class _Asking:

@@ -111,7 +111,13 @@ class Recalling(Reader):
         return self.source.ask(lambda view: recall(view, query, scope, settings, embedder=self.embedder))
 
     def query(
-        self, question: str, *, model: str | None = None, reasoning: str | None = None, **options: Any
+        self,
+        question: str,
+        *,
+        model: str | None = None,
+        reasoning: str | None = None,
+        asked_in: str | None = None,
+        **options: Any,
     ) -> Answered:
         """An answer in which every sentence cites evidence and is held against it; or that the memory does not know.
 
@@ -129,7 +135,7 @@ class Recalling(Reader):
         """
         from unabridged.memory.answer import answer
 
-        return answer(self, question, model=model, reasoning=reasoning, **options)  # type: ignore[arg-type]
+        return answer(self, question, model=model, reasoning=reasoning, asked_in=asked_in, **options)  # type: ignore[arg-type]
 
     def timeline(self, entity: Entity | str, *, type: str | None = None, known_at: Any = None) -> Timeline:  # noqa: A002
         """The facts of an entity by when they began, ended ones too, each with its evidence and what ended it.
