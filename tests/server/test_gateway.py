@@ -128,7 +128,7 @@ MALFORMED = [
     ({"input": "a", "dimensions": 1.5}, "dimensions"),
     ({"input": "a", "dimensions": True}, "dimensions"),
     ({"input": "a", "dimensions": 10**9}, "dimensions"),
-    ({"input": "a", "dimension": 16}, "dimension"),
+    ({"input": "a", "dimension": 16}, "dimensions"),
     ({"input": "a", "user": 5}, "user"),
     ({"input": "a", "a field with blanks": 5}, None),
 ]

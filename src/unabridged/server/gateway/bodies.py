@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["Asked", "described", "read"]
 
 A = TypeVar("A", bound="Asked")
-_NAME = re.compile(r"[A-Za-z_]\w{0,63}", re.ASCII)
 
 
 class Asked(BaseModel):
@@ -48,12 +46,12 @@ def described(kind: type[Asked]) -> dict[str, Any]:
 
 def _problem(invalid: ValidationError, kind: type[Asked]) -> Problem:
     fault = invalid.errors(include_url=False, include_input=False)[0]
-    name = str(fault["loc"][0])
+    name = str(fault["loc"][0])  # a field that is not known is not quoted: its name may hold anything
     if fault["type"] != "extra_forbidden":
         return Problem(400, f"{name}: {fault['msg'].lower()}", code="invalid_value", param=name)
     known = sorted(field.alias or own for own, field in kind.model_fields.items())
-    if not _NAME.fullmatch(name):
-        return Problem(400, f"a field that is not known; known are {', '.join(known)}", code="unknown_parameter")
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
-    return Problem(400, f"{name}: not known here, {hint}", code="unknown_parameter", param=name)
+    near = difflib.get_close_matches(name[:64], known, n=1, cutoff=0.7)
+    if not near:
+        return Problem(400, f"a field that is not known here; known are {', '.join(known)}", code="unknown_parameter")
+    detail = f"a field that is not known here, did you mean {near[0]}?"
+    return Problem(400, detail, code="unknown_parameter", param=near[0])
