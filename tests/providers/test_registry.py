@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import pytest
 
@@ -135,3 +137,14 @@ def test_addresses_from_the_environment(monkeypatch):
     for given, host in (("0.0.0.0", "127.0.0.1:11434"), ("10.0.0.5:99", "10.0.0.5:99"), ("http://h:1", "h:1")):
         monkeypatch.setenv("OLLAMA_HOST", given)
         assert open_provider("ollama/m").host == host
+
+
+def test_the_table_in_the_docs_names_every_provider_and_its_key() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "providers.md").read_text("utf-8")
+    for name in provider_names():
+        assert f"`{name}`" in page, name
+    for name, host in HOSTS.items():
+        assert not host.keys or host.keys[0] in page, name
+    for name, (module, _, attribute) in ((name, place.partition(":")) for name, place in registry._OWN.items()):
+        variables = getattr(getattr(import_module(f"unabridged.providers.{module}"), attribute), "key_variables", ())
+        assert not variables or variables[0] in page, name
