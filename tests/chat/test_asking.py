@@ -1,6 +1,7 @@
 """memory/asking.py over real HTTP: retries, repairs, keys, the cache, the account of every call."""
 
 import asyncio
+import itertools
 import json
 import pickle
 import threading
@@ -41,8 +42,8 @@ STAGE = "answer_query"
 def serve():
     opened = []
 
-    def start(rules=(ChatRule(answer=SAID),), **options):
-        opened.append(ChatServer(rules, **options).start())
+    def start(rules=None, **options):
+        opened.append(ChatServer(rules or [ChatRule(answer=SAID)], **options).start())
         return opened[-1]
 
     yield start
@@ -97,7 +98,7 @@ def test_case_38_the_repair_is_asked_in_words_with_what_was_wrong(serve, ask_at,
     first, second = server.requests
     assert second.body != first.body  # no identical request is ever sent twice
     roles = [message["role"] for message in second.messages]
-    assert all(one != other for one, other in zip(roles, roles[1:], strict=False))
+    assert all(one != other for one, other in itertools.pairwise(roles))
     if shape == "cut":
         assert second.body["max_tokens"] == 4 * first.body["max_tokens"]
     else:
@@ -204,8 +205,8 @@ def test_what_is_final_is_sent_once(serve, ask_at, user, status, message, error)
     [
         ("max_tokens is too large: 4096. This model supports at most 1000 completion tokens, whereas you provided 4096.", 1000),
         (
-            "This model's maximum context length is 2048 tokens. However, you requested 4200 tokens (104 in the messages, 4096 in "
-            "the completion). Please reduce the length of the messages or completion.", 1944,
+            "This model's maximum context length is 2048 tokens. However, you requested 4200 tokens (104 in the messages, "
+            + "4096 in the completion). Please reduce the length of the messages or completion.", 1944,
         ),
     ],
 )  # fmt: skip

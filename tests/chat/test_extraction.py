@@ -41,9 +41,18 @@ def server():
 def test_a26_the_worked_example(server, ask_at):
     text = "Alice works at Acme."
     found = extract(text, ask_at(server))
-    assert [(e.name, e.type, at(text, e)) for e in found.entities] == [("Alice", "person", "Alice"), ("Acme", "organization", "Acme")]
+    assert [(e.name, e.type, at(text, e)) for e in found.entities] == [
+        ("Alice", "person", "Alice"),
+        ("Acme", "organization", "Acme"),
+    ]
     (edge,) = found.edges
-    assert (edge.source, edge.relation, edge.target, edge.fact, at(text, edge)) == (0, "works at", 1, "Alice works at Acme", text)
+    assert (edge.source, edge.relation, edge.target, edge.fact, at(text, edge)) == (
+        0,
+        "works at",
+        1,
+        "Alice works at Acme",
+        text,
+    )
     assert [(call.stage, call.status) for call in found.calls] == [("extract_graph", "ok")]
     assert found.notes == ()
 
@@ -59,7 +68,10 @@ def test_offsets_are_bytes_of_any_text(server, ask_at):
 def test_pronouns_find_the_known_entities(server, ask_at):
     text = "She moved to Paris."
     found = extract(text, ask_at(server), known=[("Acme", "organization"), ("Alice", "person")])
-    assert [(e.name, e.type, at(text, e)) for e in found.entities] == [("Alice", "person", text), ("Paris", "place", "Paris")]
+    assert [(e.name, e.type, at(text, e)) for e in found.entities] == [
+        ("Alice", "person", text),
+        ("Paris", "place", "Paris"),
+    ]
     assert extract(text, ask_at(server)).entities == ()
     with Memory.open("memory://") as memory:
         with memory.write() as tx:
@@ -69,7 +81,11 @@ def test_pronouns_find_the_known_entities(server, ask_at):
 
 
 def test_case_45_the_reference_time_is_told_to_the_microsecond(server, ask_at):
-    extract("Alice left.", ask_at(server), reference_time=dt.datetime(2024, 5, 1, 12, 0, 0, 1, tzinfo=dt.timezone(dt.timedelta(hours=2))))
+    extract(
+        "Alice left.",
+        ask_at(server),
+        reference_time=dt.datetime(2024, 5, 1, 12, 0, 0, 1, tzinfo=dt.timezone(dt.timedelta(hours=2))),
+    )
     assert "Reference time: 2024-05-01T10:00:00.000001+00:00" in server.requests[-1].asked
     with pytest.raises(InputError, match="reference_time"):
         extract("Alice left.", ask_at(server), reference_time="yesterday")
@@ -175,7 +191,10 @@ def test_ends_of_facts_by_name_number_known_entity_or_new():
     entities, edges, _ = graph(
         text,
         known=[("Carol Jones", "person"), "Dave"],
-        entities=[{"name": "Alice Smith", "type": "person", "aliases": ["Alice"]}, {"name": "Acme", "type": "organization"}],
+        entities=[
+            {"name": "Alice Smith", "type": "person", "aliases": ["Alice"]},
+            {"name": "Acme", "type": "organization"},
+        ],
         edges=[
             {"source": "0", "relation": "works at", "target": "1"},
             {"source": "Bob", "relation": "knows", "target": "alice"},
@@ -194,7 +213,12 @@ def test_ends_of_facts_by_name_number_known_entity_or_new():
 def test_what_cannot_be_stored_is_left_out_and_said():
     entities, edges, notes = graph(
         "A knows B.",
-        entities=[{"name": " ", "type": "x"}, {"name": "A", "type": ""}, {"name": "x" * 70_000, "type": "y"}, {"name": None}],
+        entities=[
+            {"name": " ", "type": "x"},
+            {"name": "A", "type": ""},
+            {"name": "x" * 70_000, "type": "y"},
+            {"name": None},
+        ],
         edges=[
             {"source": "A", "relation": "", "target": "B"},
             {"source": "A", "relation": "knows", "target": None},
@@ -232,7 +256,10 @@ def test_dates_as_models_write_them(said, moment):
 
 
 def test_a_fact_that_ends_before_it_begins_has_no_end():
-    _, edges, _ = graph("A knows B.", edges=[{"source": "A", "relation": "knows", "target": "B", "valid_at": "2021", "invalid_at": "2020"}])
+    _, edges, _ = graph(
+        "A knows B.",
+        edges=[{"source": "A", "relation": "knows", "target": "B", "valid_at": "2021", "invalid_at": "2020"}],
+    )
     assert (edges[0].valid_at, edges[0].invalid_at) == (utc(2021, 1, 1), None)
 
 

@@ -1,5 +1,6 @@
 """providers/chat_json.py: case 38, what models write around, instead of, and short of JSON."""
 
+import contextlib
 import json
 import time
 
@@ -226,7 +227,5 @@ def test_any_value_is_read_or_a_misfit(value, frame):
 
 @given(st.text(max_size=60))
 def test_any_text_is_read_or_a_misfit(text):
-    try:
+    with contextlib.suppress(Misfit):
         read(text)
-    except Misfit as misfit:
-        assert len(str(misfit)) < 200

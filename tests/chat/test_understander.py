@@ -32,7 +32,9 @@ def test_sentences_give_facts(text, expected):
 
 
 def test_times_types_and_quotes():
-    graph = read_english("Alice worked at Acme Inc from May 2019 to 2 June 2021.\nSince 2022, Alice lives in New York City.")
+    graph = read_english(
+        "Alice worked at Acme Inc from May 2019 to 2 June 2021.\nSince 2022, Alice lives in New York City."
+    )
     first, second = graph["edges"]
     assert (first["valid_at"], first["invalid_at"], second["valid_at"]) == ("2019-05", "2021-06-02", "2022")
     assert first["quote"] == "Alice worked at Acme Inc from May 2019 to 2 June 2021."
@@ -41,7 +43,9 @@ def test_times_types_and_quotes():
 
 
 def test_a_pronoun_means_the_one_before_or_one_that_is_known():
-    assert triples("She moved to Paris.", known=[("Acme", "organization"), ("Alice", "person")]) == [("Alice", "moved to", "Paris")]
+    assert triples("She moved to Paris.", known=[("Acme", "organization"), ("Alice", "person")]) == [
+        ("Alice", "moved to", "Paris")
+    ]
     assert triples("She moved to Paris.") == []
     assert sentences_of("One. Two 3.14 three!\nFour") == ["One.", "Two 3.14 three!", "Four"]
 

@@ -102,8 +102,7 @@ def _front_fact(key: str, item: Item) -> _Fact | None:
     is_name = _PLAIN_FACT.fullmatch(plain) and not _NO_NAME.fullmatch(plain) and len(plain.split()) <= _MOST_WORDS
     if not is_name or normalise(key).replace(" ", "_").replace("-", "_") in _HOUSEKEEPING:
         return None
-    at = item.at + max(item.text.find(plain), 0)
-    return _Fact(item.at, item.at + len(item.text), key, ((plain, None, at),))
+    return _Fact(item.at, item.at + len(item.text), key, ((plain, None, item.place),))
 
 
 def _line_facts(text: str, marks: Sequence[Mark]) -> Iterator[_Fact]:
@@ -186,7 +185,7 @@ class _Graph:
         front = self._front
         if front.title is not None:
             kind = front.type or UNKNOWN_TYPE
-            return self._entity(front.title.value, kind, front.title.at, front.aliases, front.description)
+            return self._entity(front.title.value, kind, front.title.place, front.aliases, front.description)
         above = [mark for mark in self._headings if mark.start < at and mark.level == 1]
         mark = above[-1] if above else next(iter(self._headings), None)
         if mark is not None and (title := heading_text(self._text, mark).strip(_MARKS)):

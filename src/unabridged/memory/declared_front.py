@@ -42,6 +42,11 @@ class Item:
         inner = found[1] if found[1] is not None else found[2].replace("''", "'")
         return " ".join(inner.replace('\\"', '"').split())
 
+    @property
+    def place(self) -> int:
+        """Where what it says begins."""
+        return self.at + max(self.text.find(self.value), 0)
+
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
@@ -127,7 +132,10 @@ def _continued(line: str, at: int) -> Iterator[Item]:
 def _values(written: str, at: int) -> Iterator[Item]:
     """A value, or each of a list in brackets; a wiki link has brackets of its own."""
     text = written.rstrip()
-    if not text.startswith(("'", '"')) and "[[" not in text:
+    quoted = _QUOTED.match(text)
+    if quoted and text[quoted.end() :].lstrip()[:1] in {"", "#"}:
+        text = quoted[0]
+    elif "[[" not in text:
         text = _COMMENT.sub("", text).rstrip()
     if not text or _BLOCK.fullmatch(text):
         return

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from unabridged.errors import ConfigError
 from unabridged.providers.http import Call, HttpHost
+from unabridged.providers.replies import bad_reply
 from unabridged.providers.retry import call as retried
 
 if TYPE_CHECKING:
@@ -136,10 +137,10 @@ class WebSearch:
 
     def _reply(self, query: str, answer: Answer) -> SearchReply:
         if not isinstance(answer.data, Mapping):
-            self.http.refuse(answer, "the answer is no object with results")
+            raise bad_reply("the answer is no object with results", provider=self.name)
         said, rows = self.read(answer.data)
         if not isinstance(rows, Sequence) or isinstance(rows, str):
-            self.http.refuse(answer, "no results in the answer")
+            raise bad_reply("no results in the answer", provider=self.name)
         sources = tuple(source for row in rows if (source := _source(row)) is not None)[: self.results]
         said = _plain(said) or None
         return SearchReply(query, _text(said, sources), sources, said, self.name)

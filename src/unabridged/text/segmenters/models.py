@@ -121,7 +121,11 @@ class Models:
         assert self.chat is not None  # noqa: S101 - segmenters look first
         self.check()
         row = self._row(stage, self._count(message["content"] for message in messages))
-        answer = self.chat(messages, schema, max_tokens)
+        try:
+            answer = self.chat(messages, schema, max_tokens)
+        except UnabridgedError as error:
+            _account(row, error.calls)
+            raise
         text = _text_of(answer)
         row["tokens_out"] = self._count([text])
         for name in ("tokens_in", "tokens_out", "cost_usd", "model"):
@@ -155,6 +159,14 @@ class Models:
 
     def _count(self, texts: Any) -> int:
         return sum(map(self.tokenizer.count, texts)) if self.tokenizer else 0
+
+
+def _account(row: dict[str, Any], calls: Sequence[Any]) -> None:
+    """What calls cost that came to nothing: they count against the limits too."""
+    for name, key in (("tokens_in", "tokens_in"), ("tokens_out", "tokens_out"), ("cost", "cost_usd")):
+        known = [value for call in calls if (value := getattr(call, name, None)) is not None]
+        if known:
+            row[key] = sum(known)
 
 
 def _text_of(answer: Any) -> str:
