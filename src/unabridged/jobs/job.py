@@ -175,10 +175,10 @@ class _Job:
             status, reason = self.ended()
             self.publish()
         except Stopped as stopped:
-            if self.meter.reached is None:
-                reason = str(stopped)
+            reason = self.meter.reached or str(stopped)  # another process may have met the budget
+            if self.cancel.is_set() and self.meter.reached is None:
                 raise JobError(f"{reason}; {_resume(settings)}") from None
-            status, reason = "stopped", self.meter.reached
+            status = "stopped"
         except Exception as error:
             status, reason = "stopped", str(error) or type(error).__name__
             error.add_note(f"nothing that is done is lost; {_resume(settings)}")

@@ -1,0 +1,42 @@
+"""Openers that other processes can import."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+from unabridged import Embedder
+
+
+class Remote:
+    """Opens an embedder over a loopback server, in any process."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def __call__(self, **overrides):
+        from unabridged.providers.openai import OpenAIProvider
+
+        return Embedder(OpenAIProvider("m", base_url=self.url), **overrides)
+
+
+class Deadly:
+    """Opens an embedder whose first process dies, or every one that meets a certain text."""
+
+    def __init__(self, flag, text: str | None = None) -> None:
+        self.flag, self.text = str(flag), text
+
+    def __call__(self, **overrides):
+        from unabridged.providers.hashing import HashingProvider
+
+        class Dying(HashingProvider):
+            def send(self, request):
+                marked = outer.text is not None and any(outer.text in text for text in request.texts)
+                if marked or (outer.text is None and not Path(outer.flag).exists()):
+                    Path(outer.flag).touch()
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return super().send(request)
+
+        outer = self
+        return Embedder(Dying(), **overrides)
