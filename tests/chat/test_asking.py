@@ -205,8 +205,8 @@ def test_what_is_final_is_sent_once(serve, ask_at, user, status, message, error)
     [
         ("max_tokens is too large: 4096. This model supports at most 1000 completion tokens, whereas you provided 4096.", 1000),
         (
-            "This model's maximum context length is 2048 tokens. However, you requested 4200 tokens (104 in the messages, "
-            + "4096 in the completion). Please reduce the length of the messages or completion.", 1944,
+            ("This model's maximum context length is 2048 tokens. However, you requested 4200 tokens (104 in the messages, "
+             "4096 in the completion). Please reduce the length of the messages or completion."), 1944,
         ),
     ],
 )  # fmt: skip

@@ -2,9 +2,9 @@
 
 import pytest
 
+from unabridged.testing import ChatRule, ChatServer, Trouble
 from unabridged.text.segmenters import split
 from unabridged.text.stats import trace_summary
-from unabridged.testing import ChatRule, ChatServer, Trouble
 
 TEXT = "Alice works at Acme. She likes it."
 STATEMENTS = {"statements": ["Alice works at Acme.", "Alice likes working at Acme."]}
