@@ -18,7 +18,7 @@ from unabridged.server import ServerSettings, create_app
 def make_app(folder, *, keys=None, **more):
     config = load_config(
         {
-            "embedding": {"provider": "hashing", "dimensions": 32, "cache": False},
+            "embedding": {"provider": "hashing", "dimensions": 256, "cache": False},
             "dbPath": str(folder / "place"),
             **more,
         }

@@ -21,10 +21,12 @@ from unabridged.memory import (
     erasure,
     exchange,
     graph,
+    recall_data,
     records,
     remember_data,
     series,
     stats,
+    timeline,
     trajectory,
     verify,
 )
@@ -39,6 +41,7 @@ _NAMES: Mapping[str, Any] = {  # what the modules import for their types alone
     "Counts": Counts,
     "Coverage": stats.Coverage,
     "Deletion": deletion.Deletion,
+    "HitKind": recall_data.HitKind,
     "Step": trajectory.Step,
     **{name: getattr(records, name) for name in records.__all__},
 }
@@ -51,6 +54,7 @@ def shape(
     more: tuple[tuple[str, Any], ...] = (),
     name: str | None = None,
     only: tuple[str, ...] | None = None,
+    without: tuple[str, ...] = (),
     optional: tuple[str, ...] = (),
 ) -> type[BaseModel]:
     """The model of a record's JSON; ``more`` are fields that a reply adds, ``only`` those that it has at all.
@@ -60,6 +64,7 @@ def shape(
     """
     hints = get_type_hints(record, localns=dict(_NAMES))
     names = [f.name for f in fields(record) if only is None or f.name in only or f.name in optional]
+    names = [field for field in names if field not in without]
     found: dict[str, Any] = dict(_field(field, hints[field]) for field in names)
     found |= dict(_field(field, type_) for field, type_ in more)
     found |= {field: (found[field][0] | None, None) for field in optional}
@@ -96,7 +101,7 @@ def _told(hint: Any) -> Any:
     """A type as JSON has it: records as their models, tuples and sequences as lists."""
     if isinstance(hint, type) and is_dataclass(hint):
         made: Any = shape
-        return made(hint)
+        return made(hint, without=("record",)) if hint is recall_data.Hit else made(hint)
     origin, inside = get_origin(hint), get_args(hint)
     if origin in {tuple, list, Sequence}:
         return list[_told(inside[0])]  # type: ignore[misc]
@@ -138,5 +143,10 @@ Remembered = shape(
     ),
     optional=("chunks", "derived", "series", "image_id", "pending", "trajectory", "estimate"),
 )
+Citation = shape(recall_data.Citation)
+Degraded = shape(recall_data.Degraded)
+Recalled = shape(recall_data.Recalled)
+Timeline = shape(timeline.Timeline)
+Neighbourhood = shape(timeline.Neighbourhood)
 SeriesStatistics = shape(series.Stats, name="SeriesStatistics")
 Report = shape(verify.Report, more=(("ok", bool),))

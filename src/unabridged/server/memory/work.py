@@ -34,10 +34,10 @@ def wants_events(request: Request) -> bool:
     return EVENTS in request.headers.get("accept", "")
 
 
-async def in_thread(server: Server, work: Callable[..., Any], **more: Any) -> Any:
+async def in_thread(server: Server, work: Callable[..., Any], *, cancellable: bool = True) -> Any:
     """Do it, and give back what it gives; what goes wrong as a problem."""
     with server.under_way() as cancel:
-        call = partial(work, cancel=cancel, **more)
+        call = partial(work, cancel=cancel) if cancellable else work
         try:
             return await asyncio.get_running_loop().run_in_executor(_pool, call)
         except UnabridgedError as error:

@@ -1,0 +1,115 @@
+"""POST /v1/gb/query and /recall, timelines and neighbourhoods over HTTP (SPEC R1-R4, A11, A25, cases 43, 44)."""
+
+from __future__ import annotations
+
+import pytest
+
+from unabridged.memory.asking import Asker
+from unabridged.providers.chat import Chat
+from unabridged.testing import ChatServer
+
+STORY = [
+    ("Alice Moser works at Acme as an engineer.", "2020-01-01"),
+    ("Bob Keller lives in Berlin.", "2020-01-01"),
+    ("Alice Moser works at Initech.", "2024-01-01"),
+]
+
+
+@pytest.fixture(scope="module")
+def knowing(apps):
+    """A client whose memory has read a story, and answers from it."""
+    with ChatServer() as server:
+        client = apps("knowing")
+        memory = client.app.state.server.memory("default", create=True)
+        model = Chat("tiny", base_url=server.url)
+        memory.asker = Asker(model, cache=False)
+        for text, valid_at in STORY:
+            sent = client.post("/v1/gb/remember", json={"text": text, "valid_at": valid_at, "session_id": "told"})
+            assert sent.status_code == 201, sent.text
+        yield client
+        model.close()
+
+
+def post(client, path, status=200, **given):
+    answer = client.post(f"/v1/gb/{path}", json=given)
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+def test_r1_r2_a_recall_has_hits_with_evidence_at_byte_ranges(knowing) -> None:
+    found = post(knowing, "recall", query="Where does Alice Moser work?", explain=True)
+    assert found["hits"]
+    assert any("Alice" in hit["text"] for hit in found["hits"])
+    assert all(0 <= hit["score"] <= 1 for hit in found["hits"])
+    cited = [citation for hit in found["hits"] for citation in hit["evidence"] if citation["quote"]]
+    assert cited
+    for citation in cited:
+        span = {"start": citation["start"], "end": citation["end"]}
+        text = knowing.get(f"/v1/gb/artifacts/{citation['artifact_id']}/text", params=span).text
+        assert text == citation["quote"]
+    assert "[1]" in found["pack"]["text"]
+    assert found["pack"]["citations"]
+
+
+def test_a25_the_facts_of_an_answer_carry_their_artifact(knowing) -> None:
+    found = post(knowing, "query", question="Where does Alice Moser work?")
+    assert found["known"]
+    assert found["evidence"]
+    artifacts = {each["id"] for each in knowing.get("/v1/gb/artifacts").json()["items"]}
+    assert all(edge["artifact_id"] in artifacts for edge in found["evidence"])
+    for sentence in found["sentences"]:
+        assert sentence["numbers"]
+        assert len(sentence["citations"]) == len(sentence["numbers"])
+
+
+def test_case_44_what_the_memory_does_not_hold_it_does_not_know(knowing) -> None:
+    found = post(knowing, "query", question="Who composed the violin concerto in D major?")
+    assert not found["known"]
+    assert found["evidence"] == found["sentences"] == []
+    assert post(knowing, "recall", query="violin concerto in D major")["hits"] == []
+
+
+def test_a11_a_question_asked_in_a_session_is_kept_there(knowing) -> None:
+    memory = knowing.app.state.server.memory("default")
+    post(knowing, "query", question="Where does Bob Keller live?", session_id="asking")
+    kept = memory.queries.list("`session_id` = 'asking'")
+    assert [each.text for each in kept] == ["Where does Bob Keller live?"]
+    found = post(knowing, "query", question="Where does Bob Keller live?", of_session="elsewhere")
+    assert not found["known"]
+
+
+def test_r1_time_is_asked_for(knowing) -> None:
+    past = post(knowing, "recall", query="Where does Alice Moser work?", kinds=["fact"], as_of="2021-01-01")
+    assert any("Acme" in hit["text"] for hit in past["hits"])
+    assert not any("Initech" in hit["text"] for hit in past["hits"])
+
+
+def test_r4_without_a_chat_model_the_pack_is_the_answer_and_that_is_said(client, memory) -> None:
+    memory.add("The boiler in the cellar is serviced every May.")
+    found = post(client, "query", question="When is the boiler serviced?")
+    assert found["known"]
+    assert "May" in found["answer"]
+    assert [each["lane"] for each in found["degraded"]] == ["answer"]
+
+
+def test_a_timeline_and_a_neighbourhood(knowing) -> None:
+    line = knowing.get("/v1/gb/entities/alice%20moser/timeline").json()
+    assert line["entity"]["name"] == "Alice Moser"
+    assert [each["other"]["name"] for each in line["periods"]][-1] == "Initech"
+    near = knowing.get(f"/v1/gb/entities/{line['entity']['id']}/neighbourhood", params={"include_history": True}).json()
+    assert {each["name"] for each in near["entities"]} >= {"Alice Moser", "Acme", "Initech"}
+    assert knowing.get("/v1/gb/entities/nobody/timeline").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "given", "status", "named"),
+    [
+        ("recall", {"query": "x", "as_of": "then"}, 400, "as_of"),
+        ("recall", {"query": "x", "kinds": ["rumour"]}, 422, "kinds"),
+        ("recall", {"query": ""}, 422, "query"),
+        ("query", {"question": "x", "limit": 0}, 422, "limit"),
+        ("query", {}, 422, "question"),
+    ],
+)
+def test_what_is_wrong_is_named(client, path, given, status, named) -> None:
+    assert named in post(client, path, status, **given)["detail"]
