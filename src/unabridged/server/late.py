@@ -10,7 +10,7 @@ import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from unabridged.embedding.cache import CacheStats, Entry, VectorCache
@@ -33,8 +33,9 @@ class LateCache:
     >>> cache.close()
     """
 
-    def __init__(self, inner: VectorCache) -> None:
+    def __init__(self, inner: VectorCache, forgotten: Callable[[], None] | None = None) -> None:
         self._inner = inner
+        self._forgotten = forgotten or (lambda: None)
         self._waiting: dict[bytes, Entry] = {}
         self._lock = threading.Lock()  # of what waits
         self._writing = threading.Lock()  # of the one who writes
@@ -84,13 +85,15 @@ class LateCache:
                         del self._waiting[key]
 
     def delete(self, keys: Iterable[bytes]) -> int:
-        """Remove entries; how many there were."""
+        """Remove entries; how many there were. Whoever holds copies hears of it."""
         self.flush()
+        self._forgotten()
         return self._inner.delete(keys)
 
     def clear(self) -> int:
         """Remove everything; how many entries there were."""
         self.flush()
+        self._forgotten()
         return self._inner.clear()
 
     def verify(self) -> tuple[int, list[bytes]]:

@@ -45,9 +45,9 @@ class Server:
         self.room = Room(settings)
         self.strangers = Strangers(settings)
         self.keys = KeyRing(KeyFile(settings.keys_path), [key.get_secret_value() for key in settings.keys or ()])
-        self.embedders = Upstreams(self.config, settings)
-        self.meters = Meters(settings, settings.keys_path.with_name("use.sqlite"))
         self.hot = Hot(settings.hot_bytes)
+        self.embedders = Upstreams(self.config, settings, forgotten=self.hot.clear)
+        self.meters = Meters(settings, settings.keys_path.with_name("use.sqlite"))
         self._writer: asyncio.Task[None] | None = None
         self.ready = False
         self.started: Callable[[], None] | None = None  # told when requests are taken

@@ -16,6 +16,8 @@ from unabridged.server.late import LateCache
 from unabridged.server.problems import Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from unabridged.config import Config
     from unabridged.config.model import EmbeddingSettings
     from unabridged.embedding.embedder import Embedder
@@ -37,8 +39,9 @@ class Upstreams:
     ``*`` in a name stands for anything, and what was asked for is then the model's name at its provider.
     """
 
-    def __init__(self, config: Config, settings: ServerSettings) -> None:
+    def __init__(self, config: Config, settings: ServerSettings, forgotten: Callable[[], None] | None = None) -> None:
         self._config = config
+        self._forgotten = forgotten  # hears when entries are taken out of a cache
         self._named = dict(settings.models or {})
         self._open: dict[str, Embedder] = {}
         self._sized: dict[tuple[int, int], Embedder] = {}
@@ -102,7 +105,7 @@ class Upstreams:
         return found
 
     def _open_default(self) -> None:
-        embedder = _embedder(self._config)
+        embedder = self._embedder(self._config)
         own = embedder.model
         for name in (own, own.rpartition("/")[2], f"{embedder.provider.name}/{own}", embedder.provider.name):
             if name not in self._named:
@@ -131,7 +134,19 @@ class Upstreams:
         if chosen.model is None and chosen.provider not in _WITHOUT_MODEL:
             chosen = chosen.model_copy(update={"model": name})
         settings = self._config.settings.model_copy(update={"embedding": chosen})
-        return _embedder(replace(self._config, settings=settings))
+        return self._embedder(replace(self._config, settings=settings))
+
+    def _embedder(self, config: Config) -> Embedder:
+        """The embedder of a configuration, but for two things that a server does otherwise.
+
+        Of unknown words an answer tells in a header, not in a warning; and what is to be kept on disk is written
+        after the answer has gone.
+        """
+        options: dict[str, Any] = {"on_unknown": "ignore"} if config.embedding.on_unknown == "warn" else {}
+        cache = cache_of_settings(config.embedding)
+        if cache is not False:
+            options["cache"] = LateCache(VectorCache() if cache is True else cache, self._forgotten)
+        return config.embedder(**options)
 
 
 def _refuse_width(embedder: Embedder, dimensions: int) -> None:
@@ -140,16 +155,3 @@ def _refuse_width(embedder: Embedder, dimensions: int) -> None:
     if known is not None and one_width and not known.allows(dimensions):
         detail = f"the model gives vectors of {known.dimensions} dimensions only"
         raise Problem(400, detail, code="invalid_dimensions", param="dimensions")
-
-
-def _embedder(config: Config) -> Embedder:
-    """The embedder of a configuration, but for two things that a server does otherwise.
-
-    Of unknown words an answer tells in a header, not in a warning; and what is to be kept on disk is written
-    after the answer has gone.
-    """
-    options: dict[str, Any] = {"on_unknown": "ignore"} if config.embedding.on_unknown == "warn" else {}
-    cache = cache_of_settings(config.embedding)
-    if cache is not False:
-        options["cache"] = LateCache(VectorCache() if cache is True else cache)
-    return config.embedder(**options)
