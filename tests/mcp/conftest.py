@@ -19,15 +19,25 @@ from unabridged.mcp.place import Own
 from unabridged.server import ServerSettings, create_app
 
 
-def configured(folder, **more):
+def _configured(folder, **more):
     settings = {"embedding": {"provider": "hashing", "dimensions": 64, "cache": False}, "dbPath": str(folder / "place")}
     return load_config({**settings, **more})
+
+
+@pytest.fixture(scope="session")
+def configured():
+    return _configured
+
+
+@pytest.fixture(scope="session")
+def serving():
+    return _serving
 
 
 @pytest.fixture
 def own(tmp_path):
     """A place of this process."""
-    place = Own(configured(tmp_path))
+    place = Own(_configured(tmp_path))
     yield place
     place.close()
 
@@ -38,7 +48,7 @@ def server(own):
 
 
 @contextlib.contextmanager
-def serving(app):
+def _serving(app):
     """The application under uvicorn, on a free port; its address."""
     listening = socket.create_server(("127.0.0.1", 0))
     running = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=5))
@@ -59,7 +69,7 @@ def serving(app):
 def address(tmp_path):
     """A whole server without keys, on loopback."""
     settings = ServerSettings(keys_file=str(tmp_path / "keys.json"))
-    with serving(create_app(configured(tmp_path), settings=settings)) as found:
+    with _serving(create_app(_configured(tmp_path), settings=settings)) as found:
         yield found
 
 

@@ -126,7 +126,9 @@ class Shown(Answer):
 
     kind: str = Field(description="artifact, entity, fact, session, series, image or inference.")
     record: dict[str, Any]
-    text: str | None = Field(default=None, description="Of an artifact: whole, or the bytes asked for.")
+    text: str | None = Field(default=None, description="Of an artifact: whole, the bytes asked for, or its beginning.")
+    size: int | None = Field(default=None, description="Bytes of an artifact's whole text.")
+    next_start: int | None = Field(default=None, description="There is more: give this as start for the next part.")
     sources: list[Source] = []
     entities: list[Named] = []
     facts: list[Fact] = []

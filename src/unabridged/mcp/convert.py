@@ -11,9 +11,10 @@ if TYPE_CHECKING:
 
     from unabridged.memory.graph import Evidence
     from unabridged.memory.reading import Reader
+    from unabridged.memory.recall_data import Citation
     from unabridged.memory.records import Edge, Entity
 
-__all__ = ["facts", "names_of", "source", "told"]
+__all__ = ["cited", "facts", "source", "told"]
 
 
 def told(entity: Entity) -> Named:
@@ -21,7 +22,7 @@ def told(entity: Entity) -> Named:
     return Named(id=entity.id, name=entity.name, type=entity.type, description=entity.description)
 
 
-def names_of(memory: Reader, edges: Iterable[Edge], known: Iterable[Entity] = ()) -> dict[str, str]:
+def _names_of(memory: Reader, edges: Iterable[Edge], known: Iterable[Entity] = ()) -> dict[str, str]:
     """The names of the entities at both ends of some edges, by id."""
     names = {entity.id: entity.name for entity in known}
     asked = dict.fromkeys(end for edge in edges for end in (edge.source_id, edge.target_id) if end not in names)
@@ -31,7 +32,7 @@ def names_of(memory: Reader, edges: Iterable[Edge], known: Iterable[Entity] = ()
 def facts(memory: Reader, edges: Iterable[Edge], known: Iterable[Entity] = ()) -> list[Fact]:
     """Facts, with the names of what they are about."""
     listed = list(edges)
-    names = names_of(memory, listed, known)
+    names = _names_of(memory, listed, known)
     return [_fact(edge, names) for edge in listed]
 
 
@@ -53,3 +54,8 @@ def source(evidence: Evidence) -> Source:
     given |= {"start": evidence.link.start, "end": evidence.link.end, "quote": evidence.quote}
     given |= {name: getattr(evidence.artifact, name) for name in ("source", "session_id", "valid_at", "created_at")}
     return Source(**given)
+
+
+def cited(citation: Citation) -> Source:
+    """The same, of a recall."""
+    return Source(**{name: getattr(citation, name) for name in Source.model_fields})

@@ -1,7 +1,7 @@
 """The tools ``remember``, ``recall``, ``query`` and ``forget``."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -13,14 +13,17 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from unabridged.mcp.answers import AnswerResult, Forgotten, Hit, Recollection, RememberResult, Sentence, Source
-from unabridged.mcp.convert import facts, told
+from unabridged.mcp.answers import AnswerResult, Forgotten, Hit, Recollection, RememberResult, Sentence
+from unabridged.mcp.convert import cited, facts, told
 from unabridged.mcp.place import Place
 from unabridged.mcp.reading_tools import Dataset
 from unabridged.mcp.tools import Toolbox, request_of
 from unabridged.memory import Memory
+from unabridged.memory.answer import Answered
 from unabridged.memory.deletion import Deletion, withdraw
 from unabridged.memory.memory import DATASET
+from unabridged.memory.recall_data import Degraded, Recalled
+from unabridged.memory.remember_data import Event, Remembered
 
 __all__ = ["register"]
 
@@ -73,7 +76,7 @@ def register(tools: Toolbox, place: Place) -> None:
         Use it before you answer anything that may have been said before. `context` is ready to read; no hit
         means that the memory does not hold it. Facts that have ended are left out unless you ask for them.
         """
-        memory: Any = place.memory(dataset, "read", request_of(ctx))
+        memory = place.memory(dataset, "read", request_of(ctx))
         found = memory.recall(
             query,
             limit=limit,
@@ -99,8 +102,8 @@ def register(tools: Toolbox, place: Place) -> None:
 
         `known` false means that the memory does not hold the answer. Use `recall` to read and judge yourself.
         """
-        memory: Any = place.memory(dataset, "read", request_of(ctx))
-        return _answer(memory.query(question, session_id=session_id, as_of=as_of))
+        memory = place.memory(dataset, "read", request_of(ctx))
+        return _answer(memory.query(question, asked_in=session_id, as_of=as_of))
 
     @tools.removes
     def forget(
@@ -137,7 +140,7 @@ async def _remembered(ctx: Context, memory: Memory, work: Callable[..., Any]) ->
     cancel = threading.Event()
     token = anyio.lowlevel.current_token()
 
-    def progress(event: Any) -> None:
+    def progress(event: Event) -> None:
         """From whichever thread the memory works in."""
         anyio.from_thread.run(ctx.report_progress, event.done, event.total, event.step, token=token)
 
@@ -149,7 +152,7 @@ async def _remembered(ctx: Context, memory: Memory, work: Callable[..., Any]) ->
     return await _in_thread(_result, memory, done)
 
 
-def _result(memory: Memory, done: Any) -> RememberResult:
+def _result(memory: Memory, done: Remembered) -> RememberResult:
     return RememberResult(
         artifact_id=done.artifact_id,
         kind=done.kind,
@@ -162,27 +165,22 @@ def _result(memory: Memory, done: Any) -> RememberResult:
     )
 
 
-def _cited(citation: Any) -> Source:
-    names = ("artifact_id", "document_id", "start", "end", "quote", "source", "session_id", "valid_at", "created_at")
-    return Source(**{name: getattr(citation, name) for name in names})
+def _notes(degraded: Iterable[Degraded]) -> list[str]:
+    return [f"{each.lane}: {each.reason}" for each in degraded]
 
 
-def _notes(found: Any) -> list[str]:
-    return [f"{each.lane}: {each.reason}" for each in found.degraded]
-
-
-def _recollection(found: Any) -> Recollection:
+def _recollection(found: Recalled) -> Recollection:
     hits = [
-        Hit(kind=hit.kind, id=hit.id, text=hit.text, score=round(hit.score, 4), sources=[*map(_cited, hit.evidence)])
+        Hit(kind=hit.kind, id=hit.id, text=hit.text, score=round(hit.score, 4), sources=[*map(cited, hit.evidence)])
         for hit in found.hits
     ]
-    citations = [_cited(each) for each in found.pack.citations]
-    return Recollection(context=str(found.pack), citations=citations, hits=hits, notes=_notes(found))
+    citations = [*map(cited, found.pack.citations)]
+    return Recollection(context=str(found.pack), citations=citations, hits=hits, notes=_notes(found.degraded))
 
 
-def _answer(found: Any) -> AnswerResult:
-    said = [Sentence(text=each.text, sources=[*map(_cited, each.citations)]) for each in found.sentences]
-    return AnswerResult(answer=found.answer, known=found.known, sentences=said, notes=_notes(found.recalled))
+def _answer(found: Answered) -> AnswerResult:
+    said = [Sentence(text=each.text, sources=[*map(cited, each.citations)]) for each in found.sentences]
+    return AnswerResult(answer=found.answer, known=found.known, sentences=said, notes=_notes(found.degraded))
 
 
 def forget_all(memory: Memory, ids: list[str]) -> Deletion:

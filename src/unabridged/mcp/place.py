@@ -95,7 +95,7 @@ class Hosted:
     def embedder(self, request: Any) -> Any:
         """The server's default model, for a caller who may embed."""
         _caller(request, "embed")
-        return self._server.embedders().embedder
+        return self._server.embedders()
 
 
 def _caller(request: Any, right: str) -> Any:

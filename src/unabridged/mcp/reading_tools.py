@@ -3,11 +3,10 @@
 from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
 from unabridged.errors import NotFound
-from unabridged.mcp.answers import Graph, Listing, Shown, Timeline
+from unabridged.mcp.answers import Fact, Graph, Listing, Shown, Timeline
 from unabridged.mcp.convert import facts, source, told
 from unabridged.mcp.place import Place
 from unabridged.mcp.tools import Toolbox, request_of
@@ -15,12 +14,14 @@ from unabridged.memory import Memory
 from unabridged.memory.graph import Evidence
 from unabridged.memory.memory import DATASET
 from unabridged.memory.plain import plain
-from unabridged.memory.records import Entity
+from unabridged.memory.records import Artifact, Entity
+from unabridged.memory.timeline import Period, entity_of
 
 __all__ = ["Dataset", "register"]
 
 Dataset = Annotated[str, Field(description="Which memory; leave it out unless you were told of several.")]
 What = Literal["artifacts", "entities", "facts", "sessions", "series", "images", "inferences", "datasets"]
+MAX_BYTES = 32 << 10  # of a text in one answer: about 8,000 tokens
 MAX_ENTITIES = 500  # of one graph: more is no answer that anybody reads
 _EXCERPT = 500  # characters of a text in a listing
 
@@ -81,7 +82,12 @@ def register(tools: Toolbox, place: Place) -> None:
         Use it for "how is A related to B", or to see everything near a person, a place, a project.
         """
         memory = place.memory(dataset, "read", request_of(ctx))
-        return _around(memory, entities, depth, limit, {"as_of": as_of, "include_history": include_history})
+        near = memory.neighbourhood(entities, depth=depth, limit=limit, as_of=as_of, include_history=include_history)
+        return Graph(
+            entities=[told(each) for each in near.entities],
+            facts=facts(memory, near.edges, near.entities),
+            more=len(near.entities) >= limit,
+        )
 
     @tools.reads
     def timeline(
@@ -93,36 +99,24 @@ def register(tools: Toolbox, place: Place) -> None:
 
         Use it for "where did she live before", "who had this role when": `invalid_at` null is what still holds.
         """
-        memory = place.memory(dataset, "read", request_of(ctx))
-        found = entity_of(memory, entity)
-        known: list[Any] = []
-        cursor = None
-        while True:
-            page = memory.edges.list(entity=found, include_history=True, limit=1000, cursor=cursor)
-            known += page.items
-            cursor = page.cursor
-            if cursor is None:
-                break
-        known.sort(key=lambda edge: (edge.valid_at or edge.created_at, edge.created_at, edge.id))
-        return Timeline(entity=told(found), facts=facts(memory, known, [found]))
+        line = place.memory(dataset, "read", request_of(ctx)).timeline(entity)
+        periods = [_period(line.entity, each) for each in line.periods]
+        return Timeline(entity=told(line.entity), facts=periods)
 
 
-def entity_of(memory: Memory, given: str) -> Entity:
-    """The entity of an id, or of a name that one alone has."""
-    found = memory.entities.many([given]) or memory.entities.named(given)
-    if not found:
-        raise NotFound("no entity of that name or id is in the memory; `recall` finds them by what they are")
-    if len(found) > 1:
-        kinds = ", ".join(f"{each.id} ({each.type})" for each in found[:10])
-        raise ToolError(f"{len(found)} entities have that name; give the id of one: {kinds}")
-    return found[0]
+def _period(entity: Entity, period: Period) -> Fact:
+    ends = (entity.name, period.other.name)
+    source, target = ends if period.edge.source_id == entity.id else ends[::-1]
+    edge = period.edge
+    times = {"valid_at": period.since, "invalid_at": period.until}
+    return Fact(id=edge.id, source=source, relation=edge.relation, target=target, fact=edge.fact, **times)
 
 
 def _listed(
     memory: Memory, what: What, where: dict[str, Any], type_: str | None, entity: str | None, *, include_history: bool
 ) -> Listing:
     if what == "facts":
-        at = None if entity is None else entity_of(memory, entity)
+        at = None if entity is None else entity_of(memory.source, entity)
         page = memory.edges.list(entity=at, include_history=include_history, **where)
         return Listing(items=[each.model_dump(mode="json") for each in facts(memory, page)], cursor=page.cursor)
     if what == "inferences":
@@ -146,14 +140,7 @@ def _brief(record: dict[str, Any]) -> dict[str, Any]:
 
 def _shown(memory: Memory, id_: str, start: int | None, end: int | None) -> Shown:
     if found := memory.artifacts.many([id_]):
-        record = plain(found[0])
-        text = record.pop("text")
-        if start is not None or end is not None:
-            text = memory.slice(found[0], start or 0, len(text.encode()) if end is None else end)
-        made = memory.contribution(found[0])
-        known = [told(each) for each in made.entities]
-        said = facts(memory, made.edges, made.entities)
-        return Shown(kind="artifact", record=record, text=text, entities=known, facts=said)
+        return _artifact(memory, found[0], start, end)
     if entities := memory.entities.many([id_]):
         at = memory.edges.list(entity=id_, include_history=True, limit=100)
         grounds = _sources(memory.evidence(id_))
@@ -163,6 +150,27 @@ def _shown(memory: Memory, id_: str, start: int | None, end: int | None) -> Show
         grounds = _sources(memory.evidence(id_))
         return Shown(kind="fact", record=plain(edges[0]), sources=grounds, entities=ends, facts=facts(memory, edges))
     return _other(memory, id_)
+
+
+def _artifact(memory: Memory, artifact: Artifact, start: int | None, end: int | None) -> Shown:
+    record = plain(artifact)
+    raw = record.pop("text").encode()
+    whole = len(raw) if end is None else end
+    text = memory.slice(artifact, start or 0, whole)
+    after = None
+    if end is None and len(text.encode()) > MAX_BYTES:
+        text = text.encode()[:MAX_BYTES].decode(errors="ignore")
+        after = (start or 0) + len(text.encode())
+    made = memory.contribution(artifact)
+    return Shown(
+        kind="artifact",
+        record=record,
+        text=text,
+        size=len(raw),
+        next_start=after,
+        entities=[told(each) for each in made.entities],
+        facts=facts(memory, made.edges, made.entities),
+    )
 
 
 def _sources(evidence: tuple[Evidence, ...]) -> Any:
@@ -177,35 +185,3 @@ def _other(memory: Memory, id_: str) -> Shown:
         except NotFound:
             continue
     raise NotFound("nothing of that id is in the memory; ids come from `recall`, `list` and `remember`")
-
-
-def _around(memory: Memory, given: list[str], depth: int, limit: int, time: dict[str, Any]) -> Graph:
-    """Breadth first, so that what is nearest is there when the limit is reached."""
-    roots = [entity_of(memory, each) for each in dict.fromkeys(given)]
-    entities: dict[str, Entity] = {each.id: each for each in roots[:limit]}
-    edges: dict[str, Any] = {}
-    more = len(roots) > limit
-    level = [*entities]
-    for _ in range(depth):
-        reached: dict[str, None] = {}
-        for at in level:
-            cursor = None
-            while True:
-                page = memory.edges.list(entity=at, limit=1000, cursor=cursor, **time)
-                edges |= {edge.id: edge for edge in page}
-                reached |= dict.fromkeys(end for edge in page for end in (edge.source_id, edge.target_id))
-                cursor = page.cursor
-                if cursor is None:
-                    break
-        fresh = [each for each in reached if each not in entities]
-        more = more or len(entities) + len(fresh) > limit
-        level = fresh[: limit - len(entities)]
-        entities |= {each.id: each for each in memory.entities.many(level)}
-        if not level:
-            break
-    kept = [edge for edge in edges.values() if edge.source_id in entities and edge.target_id in entities]
-    return Graph(
-        entities=[told(each) for each in entities.values()],
-        facts=facts(memory, kept, entities.values()),
-        more=more or len(kept) < len(edges),
-    )

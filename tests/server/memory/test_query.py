@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from unabridged.memory.asking import Asker
 from unabridged.providers.chat import Chat
-from unabridged.testing import ChatServer
+from unabridged.testing import ChatRule, ChatServer
 
 STORY = [
     ("Alice Moser works at Acme as an engineer.", "2020-01-01"),
@@ -15,10 +17,16 @@ STORY = [
 ]
 
 
+def from_the_evidence(seen):
+    """An answer that says what the first piece of evidence says."""
+    said = re.search(r"^\[1\] .*\n(.+)$", seen.prompt, re.MULTILINE).group(1)
+    return {"known": True, "sentences": [{"text": said, "sources": [1]}]}
+
+
 @pytest.fixture(scope="module")
 def knowing(apps):
     """A client whose memory has read a story, and answers from it."""
-    with ChatServer() as server:
+    with ChatServer([ChatRule(pattern="<evidence>", answer=from_the_evidence)]) as server:
         client = apps("knowing")
         memory = client.app.state.server.memory("default", create=True)
         model = Chat("tiny", base_url=server.url)
@@ -57,9 +65,11 @@ def test_a25_the_facts_of_an_answer_carry_their_artifact(knowing) -> None:
     assert found["evidence"]
     artifacts = {each["id"] for each in knowing.get("/v1/gb/artifacts").json()["items"]}
     assert all(edge["artifact_id"] in artifacts for edge in found["evidence"])
-    for sentence in found["sentences"]:
-        assert sentence["numbers"]
-        assert len(sentence["citations"]) == len(sentence["numbers"])
+    assert [sentence["numbers"] for sentence in found["sentences"]] == [[1]]
+    assert found["sentences"][0]["citations"] == [found["citations"][0]]
+    assert found["degraded"] == []
+    stages = [each["stage"] for each in knowing.get("/v1/gb/inferences").json()["items"]]
+    assert "answer_query" in stages
 
 
 def test_case_44_what_the_memory_does_not_hold_it_does_not_know(knowing) -> None:

@@ -1,0 +1,305 @@
+"""The memory's own tools: remembered and recalled over a real stdio and a real port, with a model that reads."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+
+import pytest
+from mcp.client.stdio import StdioServerParameters
+
+from unabridged.mcp import create_server
+from unabridged.mcp.place import Own
+from unabridged.server import ServerSettings, create_app
+from unabridged.testing import ChatRule, ChatServer
+
+TOOLS = {
+    "remember", "recall", "query", "list", "show", "forget", "graph", "timeline", "embed", "chunk_preview",
+    "create_entities", "create_relations", "add_observations", "delete_entities", "delete_observations",
+    "delete_relations", "read_graph", "search_nodes", "open_nodes",
+}  # fmt: skip
+LONG = "\n\n".join(
+    f"Alice Moser works at Acme. Paragraph {n} says no more than that, in a few more words." for n in range(300)
+)
+
+
+def from_the_evidence(seen):
+    """An answer that says what the first piece of evidence says."""
+    said = re.search(r"^\[1\] .*\n(.+)$", seen.prompt, re.MULTILINE).group(1)
+    return {"known": True, "sentences": [{"text": said, "sources": [1]}]}
+
+
+@pytest.fixture(scope="module")
+def chat():
+    with ChatServer([ChatRule(pattern="<evidence>", answer=from_the_evidence)]) as server:
+        yield server
+
+
+@pytest.fixture
+def settings(chat, tmp_path):
+    return {
+        "embedding": {"provider": "hashing", "cache": False},
+        "chat": {"model": "tiny", "baseURL": chat.url, "apiKey": "sk-of-the-chat-server", "cache": False},
+        "dbPath": str(tmp_path / "place"),
+    }
+
+
+@pytest.fixture(params=["stdio", "http"])
+def reading(request, settings, tmp_path, configured, serving):
+    """A server that has a chat model: as a process, and on a port."""
+    if request.param == "stdio":
+        path = tmp_path / "config.json"
+        path.write_text(json.dumps(settings))
+        script = "from unabridged.cli import main; main()"
+        yield StdioServerParameters(command=sys.executable, args=["-c", script, "mcp", "--config", str(path)])
+        return
+    keys = ServerSettings(keys_file=str(tmp_path / "keys.json"))
+    with serving(create_app(configured(tmp_path, **settings), settings=keys)) as address:
+        yield address + "/mcp"
+
+
+@pytest.fixture
+def thinking(settings, tmp_path, configured):
+    """The same in this process."""
+    place = Own(configured(tmp_path, **settings))
+    yield place
+    place.close()
+
+
+async def test_every_tool_says_what_it_takes_gives_and_does(server, connect) -> None:
+    async with connect(server) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert set(tools) == TOOLS
+    for name, tool in tools.items():
+        assert len(tool.description) > 40, name
+        assert tool.output_schema["type"] == "object", name
+        assert "ctx" not in tool.input_schema["properties"], name
+        destructive = name == "forget" or name.startswith("delete_")
+        reads = name in {
+            "recall",
+            "query",
+            "list",
+            "show",
+            "graph",
+            "timeline",
+            "embed",
+            "chunk_preview",
+        } or name.startswith(("read_", "search_", "open_"))
+        assert tool.annotations.read_only_hint == reads, name
+        assert bool(tool.annotations.destructive_hint) == destructive, name
+
+
+async def test_a_story_from_remembering_to_forgetting(reading, connect, call, refused) -> None:
+    async with connect(reading) as client:
+        first = await call(
+            client, "remember", text="Alice Moser works at Acme.", session_id="s1", valid_at="2020-01-01"
+        )
+        assert {each["name"] for each in first["entities"]} == {"Alice Moser", "Acme"}
+        assert [each["source"] for each in first["facts"]] == ["Alice Moser"]
+        second = await call(
+            client, "remember", text="Alice Moser works at Initech.", valid_at="2024-01-01", kind="memory"
+        )
+        found = await call(client, "recall", query="Where does Alice Moser work?")
+        assert "[1]" in found["context"]
+        assert found["citations"][0]["artifact_id"] in {first["artifact_id"], second["artifact_id"]}
+        assert any("Initech" in hit["text"] for hit in found["hits"])
+        assert (await call(client, "recall", query="violin concertos"))["hits"] == []
+        answer = await call(client, "query", question="Where does Alice Moser work?", session_id="s2")
+        assert answer["known"]
+        assert answer["sentences"][0]["sources"][0]["quote"]
+        line = await call(client, "timeline", entity="alice moser")
+        assert [each["target"] for each in line["facts"]] == ["Acme", "Initech"]
+        near = await call(client, "graph", entities=["Acme"], depth=2, include_history=True)
+        assert {each["name"] for each in near["entities"]} == {"Acme", "Alice Moser", "Initech"}
+        shown = await call(client, "show", id=first["artifact_id"], start=0, end=11)
+        assert (shown["kind"], shown["text"], shown["size"]) == ("artifact", "Alice Moser", 26)
+        fact = await call(client, "show", id=first["facts"][0]["id"])
+        assert fact["kind"] == "fact"
+        assert fact["sources"][0]["artifact_id"] == first["artifact_id"]
+        listed = await call(client, "list", session_id="s1")
+        assert [each["id"] for each in listed["items"]] == [first["artifact_id"]]
+        text = await client.read_resource(f"unabridged://artifacts/{first['artifact_id']}")
+        assert text.contents[0].text == "Alice Moser works at Acme."
+        part = await client.read_resource(f"unabridged://artifacts/{first['artifact_id']}/bytes/12-20")
+        assert part.contents[0].text == "works at"
+        gone = await call(client, "forget", ids=[second["artifact_id"]])
+        assert gone["artifacts"] == [second["artifact_id"]]
+        assert not gone["erased"]
+        assert "no artifact" in await refused(client, "forget", ids=[second["artifact_id"]])
+        erased = await call(client, "forget", session_id="s1")
+        assert erased["erased"]
+        assert (await call(client, "list"))["items"] == []
+
+
+async def test_a_long_text_is_kept_whole_and_its_progress_told(thinking, connect) -> None:
+    told = []
+
+    async def heard(progress, total, message):
+        told.append((progress, total, message))
+
+    async with connect(create_server(thinking)) as client:
+        done = await client.call_tool("remember", {"text": LONG}, progress_callback=heard)
+        answer = done.structured_content
+        assert answer["chunks"] > 3
+        assert {"extract", "store"} <= {message for _, _, message in told}
+        shown = (await client.call_tool("show", {"id": answer["artifact_id"]})).structured_content
+        read, start = shown["text"], shown["next_start"]
+        while start is not None:
+            shown = (await client.call_tool("show", {"id": answer["artifact_id"], "start": start})).structured_content
+            read, start = read + shown["text"], shown["next_start"]
+        assert read == LONG
+
+
+async def test_what_cannot_be_done_is_said_in_words(server, connect, refused) -> None:
+    async with connect(server) as client:
+        assert "recall" in await refused(client, "show", id="nothing")
+        assert "no entity" in await refused(client, "timeline", entity="Nobody")
+        assert "ISO 8601" in await refused(client, "recall", query="x", as_of="then")
+        assert "ids" in await refused(client, "forget")
+        assert "not there" in await refused(client, "list", dataset="nowhere")
+        assert "valid" in (await refused(client, "embed", texts=[])).lower()
+        for uri in (
+            "unabridged://artifacts/no",
+            "unabridged://artifacts/no/bytes/0-1",
+            "unabridged://artifacts/no/bytes/a-b",
+            "unabridged://datasets/x/artifacts/no",
+            "unabridged://datasets/x/artifacts/no/bytes/0-1",
+        ):
+            with pytest.raises(Exception, match=r"is in the dataset|not there|bytes"):
+                await client.read_resource(uri)
+
+
+async def test_entities_of_one_name_are_told_apart(server, own, connect, refused, call) -> None:
+    memory = own.memory("default", "write")
+    with memory.write() as tx:
+        note = tx.artifact("Washington was born long before Washington was built.")
+        person = tx.entity("Washington", "person", artifact=note)
+        tx.entity("Washington", "place", artifact=note)
+    async with connect(server) as client:
+        assert "person" in await refused(client, "graph", entities=["washington"])
+        assert (await call(client, "graph", entities=[person.id]))["entities"][0]["type"] == "person"
+        shown = await call(client, "show", id=person.id)
+        assert shown["sources"][0]["artifact_id"] == note.id
+
+
+async def test_the_shelves_are_listed_and_shown(server, own, connect, call, refused) -> None:
+    memory = own.memory("default", "write")
+    series = memory.series.create("sales", session_id="s")
+    image = memory.images.add(b"GIF89a" + b"\0" * 20, caption="A dot")
+    memory.add("x" * 2000, session_id="s")
+    async with connect(server) as client:
+        assert (await call(client, "list", what="series"))["items"][0]["name"] == "sales"
+        assert (await call(client, "list", what="images"))["items"][0]["caption"] == "A dot"
+        assert (await call(client, "list", what="sessions"))["items"][0]["id"] == "s"
+        assert (await call(client, "list", what="inferences"))["items"] == []
+        assert (await call(client, "list", what="datasets"))["items"] == [{"name": "default"}]
+        long = (await call(client, "list", what="artifacts"))["items"][0]
+        assert (len(long["text"]), long["size"]) == (501, 2000)
+        for record, kind in ((series, "series"), (image, "image")):
+            assert (await call(client, "show", id=record.id))["kind"] == kind
+        assert (await call(client, "show", id="s"))["kind"] == "session"
+        memory.snapshot("kept")
+        assert "snapshots" in await refused(client, "forget", session_id="s")
+        memory.drop_snapshot("kept")
+        assert (await call(client, "forget", ids=[], session_id="s"))["erased"]
+
+
+async def test_entities_and_facts_are_forgotten_and_their_texts_stay(server, own, connect, call) -> None:
+    memory = own.memory("default", "write")
+    with memory.write() as tx:
+        note = tx.artifact("Alice works at Acme, and knows Bob.")
+        alice, acme, bob = (tx.entity(name, "thing", artifact=note) for name in ("Alice", "Acme", "Bob"))
+        works = tx.edge(alice, "works at", acme, artifact=note)
+        knows = tx.edge(alice, "knows", bob, artifact=note)
+    async with connect(server) as client:
+        assert (await call(client, "forget", ids=[works.id]))["facts"] == [works.id]
+        gone = await call(client, "forget", ids=[bob.id])
+        assert (gone["entities"], gone["facts"]) == ([bob.id], [knows.id])
+    assert {each.name for each in memory.entities.list()} == {"Alice", "Acme"}
+    assert memory.artifacts.get(note.id).text.startswith("Alice")
+    memory.verify().raise_if_broken()
+
+
+async def test_texts_are_embedded_and_cut_without_a_memory(server, connect, call) -> None:
+    async with connect(server) as client:
+        made = await call(client, "embed", texts=["short", "long " * 9000])
+        assert [len(vector) for vector in made["vectors"]] == [made["dimensions"]] * 2
+        assert made["chunks"][0] == 1 < made["chunks"][1]
+        cut = await call(
+            client, "chunk_preview", text="# A\n\nOne.\n\n# B\n\nTwo. " * 50, method="structural", max_tokens=64, show=2
+        )
+        assert cut["chunks"] > len(cut["shown"]) == 2
+        assert cut["max_tokens"] <= 64
+        assert cut["shown"][0]["section"]
+
+
+async def test_a_read_only_server_recalls_and_stores_nothing(tmp_path, configured, connect, refused, call) -> None:
+    writing = Own(configured(tmp_path))
+    writing.memory("default", "write").add("The boiler is serviced every May.")
+    writing.close()
+    place = Own(configured(tmp_path), read_only=True)
+    async with connect(create_server(place)) as client:
+        assert (await call(client, "recall", query="When is the boiler serviced?"))["hits"]
+        for name, given in (
+            ("remember", {"text": "x"}),
+            ("forget", {"ids": ["x"]}),
+            ("create_entities", {"entities": []}),
+        ):
+            assert "--read-only" in await refused(client, name, **given)
+    place.close()
+
+
+async def test_over_http_a_key_may_do_what_its_rights_say(tmp_path, configured, serving) -> None:
+    import httpx2
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+
+    from unabridged.server.keys import KeyFile
+
+    file = tmp_path / "keys.json"
+    keys = {scope: KeyFile(file).add(scope, scopes=(scope,))[1] for scope in ("read", "write", "embed")}
+    keys["elsewhere"] = KeyFile(file).add("elsewhere", datasets=("other",))[1]
+    wanted = {
+        "read": {"list": True, "create_entities": False, "embed": False},
+        "write": {"list": True, "create_entities": True, "embed": False},
+        "embed": {"list": False, "create_entities": False, "embed": True},
+        "elsewhere": {"list": False, "create_entities": False, "embed": True},
+    }
+    given = {"list": {}, "create_entities": {"entities": []}, "embed": {"texts": ["x"]}}
+    with serving(create_app(configured(tmp_path), settings=ServerSettings(keys_file=str(file)))) as address:
+        async with httpx2.AsyncClient() as plain:
+            assert (await plain.post(f"{address}/mcp", json={})).status_code == 401
+        for name, rights in wanted.items():
+            bearer = {"Authorization": f"Bearer {keys[name]}"}
+            async with (
+                httpx2.AsyncClient(headers=bearer) as http,
+                Client(streamable_http_client(f"{address}/mcp", http_client=http)) as client,
+            ):
+                for tool, allowed in rights.items():
+                    done = await client.call_tool(tool, given[tool])
+                    assert done.is_error is not allowed, (name, tool, done.content)
+                    assert not any(key in str(done) for key in keys.values())
+
+
+async def test_a_caller_that_goes_away_stops_the_work(tmp_path, configured, settings) -> None:
+    from mcp import Client
+
+    with ChatServer(latency=0.3) as slow:
+        settings["chat"] |= {"baseURL": slow.url, "concurrency": 1}
+        place = Own(configured(tmp_path, **settings))
+        async with Client(create_server(place)) as client:
+            task = asyncio.create_task(client.call_tool("remember", {"text": LONG}))
+            async with asyncio.timeout(20):
+                while slow.total < 2:  # noqa: ASYNC110 (another thread counts)
+                    await asyncio.sleep(0.02)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await asyncio.sleep(1.5)
+            asked = slow.total
+            await asyncio.sleep(1.0)
+            assert slow.total <= asked + 1
+        assert place.memory("default", "read").artifacts.counts().documents == 0
+        place.close()
