@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["APPEND_ROWS", "TOKENS", "Fragment", "Pieces"]
 
 APPEND_ROWS = 65_536  # rows a fragment: 100 MB at 384 wide, which a compaction rewrites in under a second
+SHORTENED = 64  # width from which an index keeps vectors at two bits a dimension: of fewer, too little is left
 TOKENS: dict[str, Any] = {
     "base_tokenizer": "icu/split",
     "stem": False,
@@ -93,11 +94,28 @@ class Pieces:
     @told("building an index")
     def build(self, index: Index, fragments: Sequence[int]) -> Any:
         """Build a segment of a text or vector index over some fragments; nobody sees it until it is published."""
-        text, vector = {"index_type": "INVERTED", **TOKENS}, {"index_type": "IVF_FLAT", "metric": "cosine"}
-        how: dict[str, Any] = text if index.kind == "text" else vector
+        how: dict[str, Any] = {"index_type": "INVERTED", **TOKENS}
+        if index.kind == "vector":
+            how = {"metric": "cosine", **self.vector_kind()}
         return self._apart().create_index_uncommitted(
             index.column, name=index.name, replace=True, fragment_ids=list(fragments), **how
         )
+
+    def vector_kind(self) -> dict[str, Any]:
+        """The index that suits the vectors' width.
+
+        At a million rows 256 wide, two bits a dimension and 200 of the nearest compared whole found 0.99 of the
+        exact ten in 9 ms; whole vectors in the index 0.93 in 10 ms, and a build of 5 s for every 0.6 (FINDINGS §3
+        has 100,000 rows). Segments of one index must be of one kind.
+        """
+        width = self._reader().schema.field("vector").type.list_size
+        short = width >= SHORTENED and width % 8 == 0
+        return {"index_type": "IVF_RQ", "num_bits": 2} if short else {"index_type": "IVF_FLAT"}
+
+    @told("reading indexes")
+    def kinds(self) -> dict[str, str]:
+        """What kind of index each is, as the store calls it."""
+        return {d.name: str(d.index_type) for d in self._reader().describe_indices()}
 
     @told("publishing an index")
     def publish(self, index: Index, segment: Any) -> None:

@@ -34,6 +34,8 @@ _log = logging.getLogger("unabridged")
 EVERY = 25  # commits: at 25 a commit stays flat, at 400 without upkeep it had grown fourfold
 CLEAN_EVERY = 100  # commits: cleaning reads every kept manifest, 0.1 s a table
 SETTLE = 4096  # rows of a tail that pay for an index refresh; larger tables let a 32nd of them wait
+TAIL = 1024  # the same where text is searched: words of an unindexed tail are read anew by each query, 35 MB a second
+LONGEST_TAIL = 4096  # and however large the table is
 VECTORS_PAY = 16_384  # rows from which a vector index beats a scan (10 to 20 thousand, FINDINGS §3)
 INLINE = 8192  # rows whose text and vector segments are built by the writer that is due; more, in a thread
 SEGMENTS = 8  # segments of an index that are searched one by one before the small ones are merged
@@ -250,7 +252,7 @@ def _tend_table(writing: Writing, table: str, *, thorough: bool) -> list[tuple[s
         _merge(writing, table)
     covered = handle.covered()
     fragments = handle.fragments()
-    settle = SETTLE // 4 if thorough else None
+    settle = 1 if thorough else _patience(table, sum(f.rows for f in fragments))
     todo = plan(fragments, _settled(table, covered), _frozen(table, covered, fragments), settle)
     if not todo.empty:
         handle = writing.touch(table)
@@ -261,6 +263,12 @@ def _tend_table(writing: Writing, table: str, *, thorough: bool) -> list[tuple[s
             covered = handle.covered()
     heavy = [index for index in INDEXES[table] if index.kind in {"text", "vector"}]
     return [(table, index) for index in heavy if _due(handle, index, covered)]
+
+
+def _patience(table: str, rows: int) -> int | None:
+    """How long a table's tail may grow before it is indexed."""
+    texts = any(index.kind == "text" for index in INDEXES[table])
+    return min(LONGEST_TAIL, max(TAIL, rows // 32)) if texts else None
 
 
 def _merge(writing: Writing, table: str) -> None:
@@ -339,10 +347,21 @@ def _due(handle: Handle, index: Index, covered: dict[str, list[set[int]]]) -> bo
 def _uncovered(handle: Handle, index: Index, covered: dict[str, list[set[int]]] | None = None) -> set[int]:
     """Settled fragments that the index does not cover yet."""
     covered = handle.covered() if covered is None else covered
-    known = set().union(*covered.get(index.name, []))
+    known = set().union(*_segments(handle, index, covered))
     first = next((name for name in ("id_idx", "from_id_idx") if name in covered), None)
     settled = set().union(*covered[first]) if first else set()
     return (settled & {f.id for f in handle.fragments()}) - known
+
+
+def _segments(handle: Handle, index: Index, covered: dict[str, list[set[int]]]) -> list[set[int]]:
+    """What the segments of an index cover; those of another kind than would be built today do not count."""
+    return [] if _is_outdated(handle, index) else covered.get(index.name, [])
+
+
+def _is_outdated(handle: Handle, index: Index) -> bool:
+    if index.kind != "vector" or "vector" not in handle.schema.names:
+        return False
+    return handle.kinds().get(index.name, "") not in {"", handle.vector_kind()["index_type"]}
 
 
 def _segment(handle: Handle, index: Index) -> list[int]:
@@ -352,7 +371,8 @@ def _segment(handle: Handle, index: Index) -> list[int]:
     fresh = _uncovered(handle, index, covered)
     if not fresh:
         return []
-    segments = sorted((s for s in covered.get(index.name, []) if s), key=lambda s: sum(rows.get(f, 0) for f in s))
+    known = [segment for segment in _segments(handle, index, covered) if segment]
+    segments = sorted(known, key=lambda segment: sum(rows.get(f, 0) for f in segment))
     total = sum(rows[f] for f in fresh)
     for segment in segments if len(segments) >= SEGMENTS else ():
         size = sum(rows.get(f, 0) for f in segment)
@@ -366,5 +386,7 @@ def _segment(handle: Handle, index: Index) -> list[int]:
 def _publish(writing: Writing, table: str, index: Index, segment: Any, fragments: Sequence[int]) -> None:
     handle = writing.touch(table)
     if set(fragments) <= {f.id for f in handle.fragments()}:  # else it is of rows that have moved since
+        if _is_outdated(handle, index):  # segments of two kinds are refused
+            handle.drop_index(index.name)
         handle.publish(index, segment)
         writing.move()
