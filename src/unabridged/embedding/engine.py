@@ -60,6 +60,9 @@ class Flow:
             due = self.work.wait(now)
             self.pause = self._left(now, _IDLE if due is None else due)
             return None
+        if self.work.error is not None:  # all has ended while it waited: it is not sent
+            self._give_back(call, self.work.error)
+            return None
         wait_for = self._gate(call, now)
         if self.work.error is not None:  # every key is out: the call has failed, and all others with it
             self.pause = 0.0
@@ -97,9 +100,13 @@ class Flow:
         """Give back the place of a call that waits at the gate."""
         call, self._held = self._held, None
         if call is not None:
-            if call.lane is not None and call.ticket is not None:
-                call.lane.pace.quit(call.ticket)
-            self.work.abandon(call, ProviderTimeout("cancelled", Fault("timeout")))
+            self._give_back(call, ProviderTimeout("cancelled", Fault("timeout")))
+
+    def _give_back(self, call: Call, error: Exception) -> None:
+        if call.lane is not None and call.ticket is not None:
+            call.lane.pace.quit(call.ticket)
+        self.pause = 0.0
+        self.work.abandon(call, error)
 
     def _gate(self, call: Call, now: float) -> float:
         if call.lane is None or call.lane.out is not None:
