@@ -69,9 +69,9 @@ class AsyncMemory:
         """As :meth:`Memory.remember`; cancelling the task stops it between two steps."""
         return await self.sync.aremember(text, **given)
 
-    async def ingest(self, source: Any, **given: Any) -> Ingested:
+    async def ingest(self, what: Any, /, **given: Any) -> Ingested:
         """As :meth:`Memory.ingest`."""
-        return await asyncio.to_thread(self.sync.ingest, source, **given)
+        return await asyncio.to_thread(self.sync.ingest, what, **given)
 
     async def work_pending(self, **given: Any) -> PendingReport:
         """As :meth:`Memory.work_pending`."""

@@ -63,7 +63,8 @@ class Ingested:
 
 def ingest(
     memory: Memory,
-    source: str | Path | bytes | Iterable[Any],
+    what: str | Path | bytes | Iterable[Any],
+    /,
     *,
     format: str | None = None,  # noqa: A002
     remove: bool = True,
@@ -81,7 +82,7 @@ def ingest(
     if on_error not in {"report", "raise"}:
         raise InputError(f"on_error: found {on_error!r}, expected report or raise")
     taking = _Taking(memory, given, format=format, private=private, raises=on_error == "raise")
-    several = [source] if isinstance(source, str | Path | bytes) else list(source)
+    several = [what] if isinstance(what, str | Path | bytes) else list(what)
     intakes = [each for one in several for each in taking.one(one, remove=remove)]
     return Ingested(tuple(intakes))
 

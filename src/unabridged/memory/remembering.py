@@ -40,14 +40,14 @@ class Remembering:
 
         return await aremember(cast("Memory", self), text, given)
 
-    def ingest(self, source: Any, **given: Any) -> Ingested:
+    def ingest(self, what: Any, /, **given: Any) -> Ingested:
         """Files, folders, addresses or bytes, each under its identity: only changes are work (SPEC K1, K5).
 
         See :func:`~unabridged.memory.ingest.ingest`; other options are those of :meth:`remember`.
         """
         from unabridged.memory.ingest import ingest
 
-        return ingest(cast("Memory", self), source, **given)
+        return ingest(cast("Memory", self), what, **given)
 
     def work_pending(self, **given: Any) -> PendingReport:
         """Make the graphs that wait (``defer=True``): one pass; see :func:`~unabridged.memory.pending.work_pending`."""
