@@ -2,10 +2,10 @@
 
 from fastapi import APIRouter
 
-from unabridged.server.memory import artifacts, datasets, graph, keeping, querying, remembering, shelves
+from unabridged.server.memory import artifacts, datasets, graph, jobs, keeping, querying, remembering, shelves
 
 __all__ = ["router"]
 
 router = APIRouter(prefix="/v1/gb")
-for _part in (remembering, querying, artifacts, graph, shelves, keeping, datasets):
+for _part in (remembering, querying, artifacts, graph, shelves, keeping, datasets, jobs):
     router.include_router(_part.router)

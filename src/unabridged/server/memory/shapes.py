@@ -7,6 +7,7 @@ cannot say anything else than what is sent.
 from __future__ import annotations
 
 import datetime as dt
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
@@ -15,6 +16,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, Field, create_model
 
+from unabridged.jobs import journal, state
 from unabridged.memory import (
     catalog,
     deletion,
@@ -45,6 +47,14 @@ _NAMES: Mapping[str, Any] = {  # what the modules import for their types alone
     "Step": trajectory.Step,
     **{name: getattr(records, name) for name in records.__all__},
 }
+_CALLED: Mapping[Any, str] = {  # where two modules have the same word, or the API has another one
+    catalog.DatasetInfo: "Dataset",
+    deletion.Deletion: "Deleted",
+    erasure.Erasure: "Erased",
+    journal.Counts: "JobCounts",
+    series.Stats: "SeriesStatistics",
+    state.JobInfo: "Job",
+}
 
 
 @cache
@@ -62,13 +72,13 @@ def shape(
     >>> sorted(shape(stats.Coverage).model_json_schema()["properties"])
     ['expected', 'present']
     """
-    hints = get_type_hints(record, localns=dict(_NAMES))
+    hints = get_type_hints(record, globalns={**_NAMES, **vars(sys.modules[record.__module__])})
     names = [f.name for f in fields(record) if only is None or f.name in only or f.name in optional]
     names = [field for field in names if field not in without]
     found: dict[str, Any] = dict(_field(field, hints[field]) for field in names)
     found |= dict(_field(field, type_) for field, type_ in more)
     found |= {field: (found[field][0] | None, None) for field in optional}
-    return create_model(name or record.__name__, __doc__=_line(record.__doc__), **found)
+    return create_model(name or _CALLED.get(record, record.__name__), __doc__=_line(record.__doc__), **found)
 
 
 def _field(name: str, hint: Any) -> tuple[str, tuple[Any, Any]]:
@@ -130,7 +140,7 @@ Model = shape(records.Model)
 Inference = shape(records.Inference)
 Evidence = shape(graph.Evidence)
 Contribution = shape(graph.Contribution)
-Dataset = shape(catalog.DatasetInfo, name="Dataset")
+Dataset = shape(catalog.DatasetInfo)
 Statistics = shape(stats.Statistics)
 Deleted = shape(deletion.Deletion)
 Erased = shape(erasure.Erasure)
@@ -143,10 +153,11 @@ Remembered = shape(
     ),
     optional=("chunks", "derived", "series", "image_id", "pending", "trajectory", "estimate"),
 )
+Job = shape(state.JobInfo, without=("folder", "origin"))
 Citation = shape(recall_data.Citation)
 Degraded = shape(recall_data.Degraded)
 Recalled = shape(recall_data.Recalled)
 Timeline = shape(timeline.Timeline)
 Neighbourhood = shape(timeline.Neighbourhood)
-SeriesStatistics = shape(series.Stats, name="SeriesStatistics")
+SeriesStatistics = shape(series.Stats)
 Report = shape(verify.Report, more=(("ok", bool),))
