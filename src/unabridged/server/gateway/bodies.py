@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -13,7 +13,7 @@ from unabridged.server.wire import loads
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-__all__ = ["Asked", "described", "read"]
+__all__ = ["Asked", "read"]
 
 A = TypeVar("A", bound="Asked")
 
@@ -36,12 +36,6 @@ async def read(request: Request, kind: type[A]) -> A:
         return kind.model_validate(value)
     except ValidationError as invalid:
         raise _problem(invalid, kind) from None
-
-
-def described(kind: type[Asked]) -> dict[str, Any]:
-    """What the OpenAPI document says of a route that reads its body itself."""
-    schema = kind.model_json_schema(by_alias=True)
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
 def _problem(invalid: ValidationError, kind: type[Asked]) -> Problem:

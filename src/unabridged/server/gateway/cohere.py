@@ -10,7 +10,8 @@ from pydantic import Field
 from starlette.requests import Request  # noqa: TC002 -- FastAPI reads it at run time
 from starlette.responses import Response  # noqa: TC002
 
-from unabridged.server.gateway.bodies import Asked, described, read
+from unabridged.server.gateway.bodies import Asked, read
+from unabridged.server.gateway.documented import array, asked, object_of, told
 from unabridged.server.gateway.embed import embed, opened
 from unabridged.server.gateway.inputs import role_of
 from unabridged.server.gateway.replies import listed
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["router"]
 
 router = APIRouter(tags=["gateway"])
+_ANSWER = object_of(id={"type": "string"}, embeddings={"type": "object"}, texts=array({"type": "string"}))
 Form = Literal["float", "base64", "binary", "ubinary", "int8", "uint8"]
 _UNMADE = ("int8", "uint8")  # Cohere's own calibration, which nobody else has
 
@@ -43,22 +45,27 @@ class Embed(Asked):
     inputs: Any = Field(default=None, description="A list of {content: [{type: text, text}]}.")
 
 
-@router.post("/v2/embed", openapi_extra=described(Embed), summary="Embed texts of any length, in Cohere's shape")
+@router.post(
+    "/v2/embed",
+    openapi_extra=asked(Embed),
+    responses=told(_ANSWER, "cohere"),
+    summary="Embed texts of any length, in Cohere's shape",
+)
 async def embed_v2(request: Request) -> Response:
     """The vectors of texts as floats, base64, or their signs packed into bits."""
     server, caller = opened(request)
-    asked = await read(request, Embed)
-    texts = _texts(asked)
-    for form in asked.embedding_types:
+    wanted = await read(request, Embed)
+    texts = _texts(wanted)
+    for form in wanted.embedding_types:
         if form in _UNMADE:
             detail = f"embedding_types: {form} is not made here; float, base64, binary and ubinary are"
             raise Problem(400, detail, code="invalid_value", param="embedding_types")
-    embedder = server.embedders.of_width(asked.model, asked.output_dimension)
-    made = await embed(server, caller, embedder, texts, role=role_of(asked.input_type, "input_type"))
+    embedder = server.embedders.of_width(wanted.model, wanted.output_dimension)
+    made = await embed(server, caller, embedder, texts, role=role_of(wanted.input_type, "input_type"))
     head = dumps({"id": request.scope["unabridged.request_id"], "response_type": "embeddings_by_type"})[:-1]
     billed = {"api_version": {"version": "2"}, "billed_units": {"input_tokens": made.tokens}}
     tail = b"}," + dumps({"texts": texts, "meta": billed})[1:]
-    forms = list(dict.fromkeys(asked.embedding_types))
+    forms = list(dict.fromkeys(wanted.embedding_types))
     if len(forms) == 1:
         start = head + b',"embeddings":{' + dumps(forms[0]) + b":["
         return listed(start, made.rows, lambda _, row: _FORMS[forms[0]](row), b"]" + tail, made.headers())
@@ -66,15 +73,15 @@ async def embed_v2(request: Request) -> Response:
     return listed(head + b',"embeddings":{' + b",".join(lists), (), lambda _, __: None, tail, made.headers())
 
 
-def _texts(asked: Embed) -> list[str]:
-    if asked.images is not None:
+def _texts(wanted: Embed) -> list[str]:
+    if wanted.images is not None:
         raise Problem(400, "images: only texts are embedded here", code="invalid_value", param="images")
-    if asked.texts is not None and asked.inputs is None:
-        return asked.texts
-    if asked.inputs is None or asked.texts is not None:
+    if wanted.texts is not None and wanted.inputs is None:
+        return wanted.texts
+    if wanted.inputs is None or wanted.texts is not None:
         raise Problem(400, "texts: expected a list of texts", code="invalid_value", param="texts")
     try:
-        return [_joined(one["content"]) for one in asked.inputs] or _no_inputs()
+        return [_joined(one["content"]) for one in wanted.inputs] or _no_inputs()
     except (TypeError, KeyError):
         return _no_inputs()
 

@@ -10,7 +10,8 @@ from pydantic import Field
 from starlette.requests import Request  # noqa: TC002 -- FastAPI reads it at run time
 from starlette.responses import Response  # noqa: TC002
 
-from unabridged.server.gateway.bodies import Asked, described, read
+from unabridged.server.gateway.bodies import Asked, read
+from unabridged.server.gateway.documented import INPUT, array, asked, object_of, told
 from unabridged.server.gateway.embed import Made, embed, opened
 from unabridged.server.gateway.inputs import texts_of
 from unabridged.server.gateway.replies import listed, sent
@@ -19,6 +20,8 @@ from unabridged.server.wire import dumps
 __all__ = ["router"]
 
 router = APIRouter(tags=["gateway"])
+_TEXT = {"type": "string"}
+_VECTOR = array({"type": "number"})
 _VERSION = "0.12.0"  # of the protocol as it is spoken here: clients compare
 _NEVER = "2026-01-01T00:00:00Z"
 
@@ -34,7 +37,7 @@ class _Common(Asked):
 class Embed(_Common):
     """`/api/embed`."""
 
-    input: Any = Field(description="A text, or texts, of any length.")
+    input: Any = Field(description="A text, or texts, of any length.", json_schema_extra=INPUT)
     truncate: bool | None = Field(default=None, description="Accepted: nothing is ever cut off here.")
     dimensions: Annotated[int, Field(ge=1, le=65_536)] | None = None
 
@@ -53,22 +56,32 @@ class Show(Asked):
     verbose: bool | None = None
 
 
-@router.post("/api/embed", openapi_extra=described(Embed), summary="Embed texts of any length, in Ollama's shape")
+@router.post(
+    "/api/embed",
+    openapi_extra=asked(Embed),
+    responses=told(object_of(model=_TEXT, embeddings=array(_VECTOR)), "ollama"),
+    summary="Embed texts of any length, in Ollama's shape",
+)
 async def embed_(request: Request) -> Response:
     """The vectors of one or several texts; none for an empty one alone."""
     started = time.perf_counter_ns()
-    asked = await read(request, Embed)
-    made = await _made(request, asked.model, asked.input, asked.dimensions)
+    wanted = await read(request, Embed)
+    made = await _made(request, wanted.model, wanted.input, wanted.dimensions)
     told = {"total_duration": time.perf_counter_ns() - started, "load_duration": 0, "prompt_eval_count": made.tokens}
-    head = b'{"model":' + dumps(asked.model) + b',"embeddings":['
+    head = b'{"model":' + dumps(wanted.model) + b',"embeddings":['
     return listed(head, made.rows, lambda _, row: row.vector, b"]," + dumps(told)[1:], made.headers())
 
 
-@router.post("/api/embeddings", openapi_extra=described(Embeddings), summary="Embed one text, in Ollama's older shape")
+@router.post(
+    "/api/embeddings",
+    openapi_extra=asked(Embeddings),
+    responses=told(object_of(embedding=_VECTOR), "ollama"),
+    summary="Embed one text, in Ollama's older shape",
+)
 async def embeddings(request: Request) -> Response:
     """The vector of one text; none for an empty one."""
-    asked = await read(request, Embeddings)
-    made = await _made(request, asked.model, asked.prompt, None)
+    wanted = await read(request, Embeddings)
+    made = await _made(request, wanted.model, wanted.prompt, None)
     return sent({"embedding": made.rows[0].vector if made.rows else []}, made.headers())
 
 
@@ -80,7 +93,11 @@ async def _made(request: Request, model: str, given: Any, dimensions: int | None
     return await embed(server, caller, embedder, texts_of(given, embedder), role="document")
 
 
-@router.get("/api/tags", summary="The models, in Ollama's shape")
+@router.get(
+    "/api/tags",
+    responses=told(object_of(models=array(object_of(name=_TEXT, model=_TEXT))), "ollama"),
+    summary="The models, in Ollama's shape",
+)
 @router.get("/api/ps", include_in_schema=False)
 async def tags(request: Request) -> Response:
     """The names of the models that can be asked for."""
@@ -88,12 +105,17 @@ async def tags(request: Request) -> Response:
     return sent({"models": [_about(server, name) for name in server.embedders.names()]}, {})
 
 
-@router.post("/api/show", openapi_extra=described(Show), summary="One model, in Ollama's shape")
+@router.post(
+    "/api/show",
+    openapi_extra=asked(Show),
+    responses=told(object_of(model_info={"type": "object"}, capabilities=array(_TEXT)), "ollama"),
+    summary="One model, in Ollama's shape",
+)
 async def show(request: Request) -> Response:
     """What is known of a model."""
     server, _ = opened(request)
-    asked = await read(request, Show)
-    embedder = server.embedders(_plain(asked.model or asked.name or ""))
+    wanted = await read(request, Show)
+    embedder = server.embedders(_plain(wanted.model or wanted.name or ""))
     info = {
         "general.architecture": "embedding",
         "embedding.embedding_length": embedder.dimensions,
@@ -102,7 +124,7 @@ async def show(request: Request) -> Response:
     return sent({"details": _DETAILS, "model_info": info, "capabilities": ["embedding"], "modified_at": _NEVER}, {})
 
 
-@router.get("/api/version", summary="The protocol's version")
+@router.get("/api/version", responses=told(object_of(version=_TEXT), "ollama"), summary="The protocol's version")
 async def version(request: Request) -> Response:
     """What clients compare before they call."""
     opened(request)

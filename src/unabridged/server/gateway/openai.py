@@ -9,7 +9,8 @@ from pydantic import Field
 from starlette.requests import Request  # noqa: TC002 -- FastAPI reads it at run time
 from starlette.responses import Response  # noqa: TC002
 
-from unabridged.server.gateway.bodies import Asked, described, read
+from unabridged.server.gateway.bodies import Asked, read
+from unabridged.server.gateway.documented import INPUT, array, asked, object_of, told
 from unabridged.server.gateway.embed import embed, opened
 from unabridged.server.gateway.inputs import role_of, texts_of
 from unabridged.server.gateway.replies import listed, sent
@@ -20,13 +21,17 @@ __all__ = ["router"]
 
 router = APIRouter(tags=["gateway"])
 _CREATED = 1_700_000_000  # clients want a number; nobody knows when a model was made
+_ROW = object_of(object={"const": "embedding"}, index={"type": "integer"}, embedding={"type": ["array", "string"]})
+_USAGE = object_of(prompt_tokens={"type": "integer"}, total_tokens={"type": "integer"})
+_EMBEDDINGS = object_of(object={"const": "list"}, data=array(_ROW), model={"type": "string"}, usage=_USAGE)
+_MODEL = object_of(id={"type": "string"}, object={"const": "model"}, owned_by={"type": "string"})
 Width = Annotated[int, Field(ge=1, le=65_536)]
 
 
 class Embeddings(Asked):
     """OpenAI's request, with what Voyage, Jina, Mistral and NIM add to it."""
 
-    input: Any = Field(description="A text, texts, token ids, or lists of token ids; texts of any length.")
+    input: Any = Field(description="A text, texts or token ids, of any length.", json_schema_extra=INPUT)
     model: str | None = Field(default=None, description="A name of /v1/models; default: the server's first.")
     encoding_format: Literal["float", "base64"] | None = Field(default=None, description="Default: float.")
     dimensions: Width | None = Field(default=None, description="Width to ask for, where the model offers a choice.")
@@ -38,7 +43,12 @@ class Embeddings(Asked):
     truncation: bool | None = Field(default=None, description="Accepted: nothing is ever cut off here.")
 
 
-@router.post("/v1/embeddings", openapi_extra=described(Embeddings), summary="Embed texts of any length")
+@router.post(
+    "/v1/embeddings",
+    openapi_extra=asked(Embeddings),
+    responses=told(_EMBEDDINGS, "openai"),
+    summary="Embed texts of any length",
+)
 async def embeddings(request: Request) -> Response:
     """The vectors of one or several texts, in order, in OpenAI's shape.
 
@@ -56,14 +66,14 @@ async def deployed(request: Request, deployment: Annotated[str, Path(max_length=
 
 async def _embeddings(request: Request, deployment: str | None) -> Response:
     server, caller = opened(request)
-    asked = await read(request, Embeddings)
-    named = deployment or asked.model
-    embedder = server.embedders.of_width(named, asked.dimensions or asked.output_dimension)
-    role = role_of(asked.input_type or asked.task, "input_type" if asked.input_type else "task")
-    made = await embed(server, caller, embedder, texts_of(asked.input, embedder), role=role)
+    wanted = await read(request, Embeddings)
+    named = deployment or wanted.model
+    embedder = server.embedders.of_width(named, wanted.dimensions or wanted.output_dimension)
+    role = role_of(wanted.input_type or wanted.task, "input_type" if wanted.input_type else "task")
+    made = await embed(server, caller, embedder, texts_of(wanted.input, embedder), role=role)
     usage = {"prompt_tokens": made.tokens, "total_tokens": made.tokens}
     told = {"model": named or embedder.model, "usage": usage}
-    shape = _base64 if asked.encoding_format == "base64" else _floats
+    shape = _base64 if wanted.encoding_format == "base64" else _floats
     return listed(b'{"object":"list","data":[', made.rows, shape, b"]," + dumps(told)[1:], made.headers())
 
 
@@ -75,7 +85,11 @@ def _base64(at: int, row: Warm) -> dict[str, Any]:
     return {"object": "embedding", "index": at, "embedding": row.base64}
 
 
-@router.get("/v1/models", summary="The models that can be asked for")
+@router.get(
+    "/v1/models",
+    responses=told(object_of(object={"const": "list"}, data=array(_MODEL)), "openai"),
+    summary="The models that can be asked for",
+)
 @router.get("/openai/models", include_in_schema=False)
 async def models(request: Request) -> Response:
     """The names of the models; those of patterns are left out."""
@@ -83,7 +97,7 @@ async def models(request: Request) -> Response:
     return sent({"object": "list", "data": [_about(server, name) for name in server.embedders.names()]}, {})
 
 
-@router.get("/v1/models/{model:path}", summary="One model", responses={404: {"description": "No such model."}})
+@router.get("/v1/models/{model:path}", responses=told(_MODEL, "openai"), summary="One model")
 async def model_(request: Request, model: Annotated[str, Path(max_length=200)]) -> Response:
     """What is known of a model: width, and the limit that texts are cut for."""
     server, _ = opened(request)

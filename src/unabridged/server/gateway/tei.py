@@ -10,7 +10,8 @@ from pydantic import Field
 from starlette.requests import Request  # noqa: TC002 -- FastAPI reads it at run time
 from starlette.responses import Response  # noqa: TC002
 
-from unabridged.server.gateway.bodies import Asked, described, read
+from unabridged.server.gateway.bodies import Asked, read
+from unabridged.server.gateway.documented import INPUT, array, asked, object_of, told
 from unabridged.server.gateway.embed import embed, opened
 from unabridged.server.gateway.inputs import role_of, texts_of
 from unabridged.server.gateway.replies import listed, sent
@@ -24,7 +25,7 @@ router = APIRouter(tags=["gateway"])
 class Embed(Asked):
     """Its request."""
 
-    inputs: Any = Field(description="A text, texts, token ids, or lists of token ids; texts of any length.")
+    inputs: Any = Field(description="A text, texts or token ids, of any length.", json_schema_extra=INPUT)
     model: str | None = Field(default=None, description="A name of /v1/models; TEI itself has one model.")
     normalize: bool = Field(default=True, description="Whether vectors get unit length.")
     truncate: bool | None = Field(default=None, description="Accepted: nothing is ever cut off here.")
@@ -33,19 +34,28 @@ class Embed(Asked):
     dimensions: Annotated[int, Field(ge=1, le=65_536)] | None = None
 
 
-@router.post("/embed", openapi_extra=described(Embed), summary="Embed texts of any length, in TEI's shape")
+@router.post(
+    "/embed",
+    openapi_extra=asked(Embed),
+    responses=told(array(array({"type": "number"})), "tei"),
+    summary="Embed texts of any length, in TEI's shape",
+)
 async def embed_(request: Request) -> Response:
     """A list of vectors."""
     server, caller = opened(request)
-    asked = await read(request, Embed)
-    embedder = server.embedders.of_width(asked.model, asked.dimensions)
-    texts = texts_of(asked.inputs, embedder, "inputs")
-    made = await embed(server, caller, embedder, texts, role=role_of(asked.prompt_name, "prompt_name"))
-    shape = _unit if asked.normalize else _plain
+    wanted = await read(request, Embed)
+    embedder = server.embedders.of_width(wanted.model, wanted.dimensions)
+    texts = texts_of(wanted.inputs, embedder, "inputs")
+    made = await embed(server, caller, embedder, texts, role=role_of(wanted.prompt_name, "prompt_name"))
+    shape = _unit if wanted.normalize else _plain
     return listed(b"[", made.rows, lambda _, row: shape(row), b"]", made.headers())
 
 
-@router.get("/info", summary="The default model, in TEI's shape")
+@router.get(
+    "/info",
+    responses=told(object_of(model_id={"type": "string"}, max_input_length={"type": "integer"}), "tei"),
+    summary="The default model, in TEI's shape",
+)
 async def info(request: Request) -> Response:
     """What its clients ask before they cut texts: here they need not."""
     server, _ = opened(request)
