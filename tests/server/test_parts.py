@@ -33,9 +33,11 @@ from unabridged.errors import (
     UnreadableFile,
 )
 from unabridged.server.faults import as_problem
+from unabridged.server.gateway.inputs import texts_of
 from unabridged.server.hot import LONGEST, Hot, Warm
 from unabridged.server.late import LateCache
 from unabridged.server.limits import read_use
+from unabridged.server.problems import Problem
 from unabridged.server.wire import dumps, loads
 from unabridged.types import Fault
 
@@ -236,3 +238,49 @@ def test_a_file_of_use_that_is_none_says_nothing(tmp_path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert read_use(path) == {}
+
+
+# -- token ids -----------------------------------------------------------------------------------------------
+
+
+class Anything:
+    """Stands for an embedder: only its provider's tokenizer is looked at."""
+
+    def __init__(self, tokenizer=None):
+        self.provider = self
+        self.tokenizer = tokenizer
+
+
+def test_a_tokenizer_with_a_decoder_of_its_own_decodes() -> None:
+    from tokenizers import Tokenizer, decoders, models
+
+    raw = Tokenizer(models.WordLevel({"▁one": 0, "▁two": 1, "[UNK]": 2}, unk_token="[UNK]"))
+    raw.decoder = decoders.Metaspace()
+
+    class Own:
+        name = "own"
+
+    Own.raw = raw
+    assert texts_of([[0, 1], "as it is"], Anything(Own())) == ["one two", "as it is"]
+    with pytest.raises(Problem, match=r"input\[0\]\[1\]: the token id is not in the vocabulary of own"):
+        texts_of([[0, 3]], Anything(Own()))
+
+
+def test_other_ids_are_those_of_cl100k_as_clients_send_them() -> None:
+    assert texts_of([9906, 1917], Anything()) == ["Hello world"]
+    for ids, at in (([9906, 100_256], 1), ([100_256], 0), ([9906, 1917, 10**30], 2)):  # a gap, and far above
+        with pytest.raises(Problem, match=rf"input\[{at}\]: the token id is not in the vocabulary of cl100k_base"):
+            texts_of(ids, Anything())
+
+
+def test_without_any_tokenizer_token_ids_are_refused(monkeypatch) -> None:
+    import sys
+
+    from unabridged.server.gateway import inputs
+
+    for library in ("quicktok", "tiktoken"):
+        monkeypatch.setitem(sys.modules, library, None)
+    inputs._customary.cache_clear()
+    with pytest.raises(Problem, match="no tokenizer for token ids is installed here; send the text itself"):
+        texts_of([9906], Anything())
+    inputs._customary.cache_clear()
