@@ -333,4 +333,5 @@ def test_known_entities_are_shown_once_and_not_without_end():
     asked = extraction_messages("Text.", known=known)[-1]["content"]
     assert asked.count("- A (t)") == 1
     assert asked.count("\n- ") == 80
+    assert "- Bob\n" in extraction_messages("Text.", known=["Bob"])[-1]["content"]
     assert summary_messages("Text.")[-1]["content"] == "<text>\nText.\n</text>"

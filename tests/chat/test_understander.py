@@ -4,6 +4,7 @@ import pytest
 
 from unabridged.testing.understander import read_english, sentences_of
 from unabridged.testing.understander_facts import compare_facts, same_fact
+from unabridged.testing.understander_questions import answer_question
 
 
 def triples(text, known=()):
@@ -74,3 +75,40 @@ def test_only_what_is_offered_is_compared():
     asked = "Known facts:\n1. A lives in B\n2. A lives in C\n\nNew facts:\n1. A lives in C (compare with 1)"
     assert compare_facts(asked)["decisions"] == [{"fact": 1, "verdict": "contradicted", "known": [1]}]
     assert same_fact("A is B.", "A is B")
+
+
+def test_a_pronoun_among_untyped_names_means_a_person_or_the_latest_one():
+    known = [("Berlin", ""), ("Acme", ""), ("Bob", ""), ("Alice", "")]
+    assert triples("He moved to Paris.", known=known) == [("Bob", "moved to", "Paris")]
+    assert triples("It is in Germany.", known=known) == [("Berlin", "is in", "Germany")]
+
+
+EVIDENCE = """<evidence>
+- Alice lives in Berlin [1] [3]
+- Alice (person) [1]
+
+[1] artifact x · 2026
+Alice lives in Berlin. It is cold there.
+
+[2] artifact y
+Bob met Alice in Rome!
+</evidence>
+
+<question>
+%s
+</question>"""
+
+
+@pytest.mark.parametrize(
+    ("question", "sentences"),
+    [
+        ("Where does Alice live?", [("Alice lives in Berlin.", [1, 3])]),
+        ("Who met Alice in Rome?", [("Bob met Alice in Rome.", [2])]),
+        ("What is the price of tea?", []),
+        ("?", []),
+    ],
+)
+def test_questions_are_answered_with_what_the_evidence_says(question, sentences):
+    answer = answer_question(EVIDENCE.replace("%s", question))
+    assert answer["known"] == bool(sentences)
+    assert [(each["text"], each["sources"]) for each in answer["sentences"]] == sentences

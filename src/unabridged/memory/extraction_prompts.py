@@ -15,6 +15,7 @@ __all__ = [
     "EXTRACTION_SCHEMA",
     "EXTRACTION_VERSION",
     "SUMMARY_VERSION",
+    "UNKNOWN_TYPE",
     "extraction_messages",
     "name_and_type",
     "summary_messages",
@@ -22,6 +23,7 @@ __all__ = [
 
 EXTRACTION_VERSION = "extract-1"
 SUMMARY_VERSION = "summary-1"
+UNKNOWN_TYPE = "unknown"  # of a thing that only its facts name, or that is known by its name alone
 _MOST_KNOWN = 80  # known entities shown: some 800 tokens
 
 _TEXT = {"type": "string"}
@@ -129,7 +131,8 @@ def extraction_messages(
         parts.append(f"Reference time: {at.isoformat()}")
     shown = list(dict.fromkeys(map(name_and_type, known)))[:_MOST_KNOWN]
     if shown:
-        parts.append("Known entities:\n" + "\n".join(f"- {name} ({kind})" for name, kind in shown))
+        lines = [f"- {name}" if kind == UNKNOWN_TYPE else f"- {name} ({kind})" for name, kind in shown]
+        parts.append("Known entities:\n" + "\n".join(lines))
     parts.append(_framed(text))
     return _both(_EXTRACT, "\n\n".join(parts))
 
@@ -142,7 +145,7 @@ def summary_messages(text: str) -> list[dict[str, str]]:
 def name_and_type(known: Any) -> tuple[str, str]:
     """The name and the type of an entity: a record, a found one, a pair, or a name alone."""
     if isinstance(known, str):
-        return known, "unknown"
+        return known, UNKNOWN_TYPE
     if isinstance(known, tuple | list):
         return str(known[0]), str(known[1])
     return known.name, known.type

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from unabridged.memory.extraction_prompts import name_and_type
+from unabridged.memory.extraction_prompts import UNKNOWN_TYPE, name_and_type
 from unabridged.memory.grounding import Ground
 from unabridged.memory.values import NAME_LIMIT, moment, normalise
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["UNKNOWN_TYPE", "FoundEdge", "FoundEntity", "date_of", "graph_of"]
 
-UNKNOWN_TYPE = "unknown"  # of a thing that only its facts name
 _TYPED = re.compile(r"(.+?)\s*\(([^()]+)\)\s*")
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 

@@ -7,11 +7,12 @@ as worked examples go. It is no model: it is the same every time, and quick.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from unabridged.testing.understander_facts import compare_facts
+from unabridged.testing.understander_questions import answer_question
 
 if TYPE_CHECKING:
     from unabridged.testing.chat import AskedChat
@@ -21,7 +22,9 @@ __all__ = ["Understander", "read_english", "sentences_of"]
 Handler = Callable[["AskedChat"], Any]
 
 _TEXT = re.compile(r"<text>\n(.*)\n</text>", re.DOTALL)
-_KNOWN = re.compile(r"^- (.+) \(([^()]+)\)$", re.MULTILINE)
+_KNOWN = re.compile(r"^- (.+?)(?: \(([^()]+)\))?$", re.MULTILINE)
+_NOTHING: Mapping[str, Any] = {"array": [], "boolean": False, "integer": 0, "number": 0, "object": {}}
+_GIVEN = frozenset("Alice Ann Anna Bob Carl Carol Dan Dave Eve Frank Grace John Mary Maria Peter Tom".split())  # noqa: SIM905
 _SENTENCE = re.compile(r"[^.!?\n]+(?:(?:\.(?=\w)|(?<=\bDr)\.|(?<=\bMr)\.|(?<=\bMs)\.)[^.!?\n]*)*[.!?]?")
 _WORD = r"[A-ZÀ-ÞĀ-Ž][\w&’'-]*"
 _NAME = rf"(?:the\s+)?{_WORD}(?:\s+(?:of\s+(?:the\s+)?|de\s+|van\s+|von\s+)?{_WORD})*"
@@ -69,7 +72,9 @@ class Understander:
             return compare_facts(seen.asked)
         if seen.schema is None:
             return " ".join(sentence.strip() for sentence in sentences_of(_text_of(seen))[:3]) or "Nothing is said."
-        return {name: [] if each.get("type") == "array" else "" for name, each in seen.schema["properties"].items()}
+        if {"known", "sentences"} <= keys:
+            return answer_question(seen.asked)
+        return {name: _NOTHING.get(str(each.get("type")), "") for name, each in seen.schema["properties"].items()}
 
 
 def sentences_of(text: str) -> list[str]:
@@ -144,7 +149,7 @@ class _Reader:
             kind = "value"
         elif _COMPANY.search(name):
             kind = "organization"
-        kind = self._known.get(name, kind)
+        kind = self._known.get(name) or kind
         row: dict[str, Any] = {"name": name, "type": kind, "aliases": [], "description": None, "quote": sentence}
         self.entities.setdefault(name, row)
         return name
@@ -156,8 +161,10 @@ class _Reader:
         if self._last:
             return self._last
         kind = _PRONOUNS[said.lower()]
-        fitting = [name for name, of in self._known.items() if kind is None or of == kind]
-        return fitting[-1:]
+        typed = [name for name, of in self._known.items() if of and (kind is None or of == kind)]
+        untyped = [name for name, of in self._known.items() if not of]
+        people = [name for name in untyped if name.split()[0] in _GIVEN]
+        return (typed[-1:] or (people if kind == "person" else untyped))[:1]
 
 
 def _text_of(seen: AskedChat) -> str:
