@@ -68,7 +68,7 @@ class Facts:
         self.seen: set[str] = set()
         self.seq = -1
         self.around: set[str] = set()  # every entity that the request speaks of
-        self._late: dict[str, int] = {}  # an entity -> the last read that found somebody else's facts at it
+        self._late: dict[Any, int] = {}  # a subject, a pair -> the last read that found somebody else's fact of it
         self._reads = 0
 
     # -- what is stored -----------------------------------------------------------------------------
@@ -240,8 +240,8 @@ class Facts:
         caught_up = view.head.seq == self.seq
         if not caught_up:
             self._catch_up(view)
-        entities = {end for claim in made.claims for end in (claim.source_id, claim.target_id)}
-        if any(self._late.get(entity, 0) > made.knew for entity in entities):
+        open_ = [c for c, v in zip(made.claims, made.verdicts, strict=True) if v is None or v.kind != "duplicate"]
+        if any(self._late.get(mark, 0) > made.knew for claim in open_ for mark in _marks(claim)):
             raise Moved("facts of the same entities were stored meanwhile")
         referred = {self.stored(known) for verdict in made.verdicts if verdict for known in verdict.known}
         if not caught_up and (gone := referred - set(fetch(view, "edges", referred))):
@@ -256,7 +256,7 @@ class Facts:
             ids = view.rows("edges", where, ["id"])["id"].to_pylist()
             fresh = [each for each in ids if each not in self.seen]
             for edge in self._read(view, among("id", fresh), None) if fresh else ():
-                self._late.update(dict.fromkeys((edge.source_id, edge.target_id), self._reads))
+                self._late.update(dict.fromkeys(_marks(edge), self._reads))
         self.seq = view.head.seq
 
     def forget(self, ids: set[str]) -> None:
@@ -274,3 +274,8 @@ class Facts:
     def closes(self, verdict: Verdict) -> bool:
         """Whether a verdict closes facts: only where the request lets it (SPEC A3)."""
         return verdict.kind == "contradicted" and self.run.plan.request.supersedes
+
+
+def _marks(statement: Edge | Claim) -> tuple[Any, ...]:
+    """What makes a fact a candidate for another: its subject, and its pair of entities."""
+    return statement.source_id, frozenset((statement.source_id, statement.target_id))

@@ -163,7 +163,8 @@ class Storing:
                 return self._commit(made, guarded=left > 0)
             except Moved:
                 self.facts.again(made)
-                self._embed(self._wanted(made))
+                if self.memory.embedder is not None:
+                    self._embed(self._wanted(made))
                 self.facts.vectors.update({id_: self.vectors[id_] for id_ in made.ids if id_ in self.vectors})
                 self.facts.resolve(made)
         raise AssertionError
