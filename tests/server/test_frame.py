@@ -423,3 +423,27 @@ def test_what_keeps_it_from_serving_is_one_line(tmp_path, arguments, said) -> No
     assert done.returncode == 2
     assert said in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+
+
+def test_counts_for_prometheus(tmp_path) -> None:
+    from prometheus_client.parser import text_string_to_metric_families
+
+    with serving(tmp_path, keys=["k" * 20]) as served:
+        client = httpx.Client(base_url=served.root, headers={"authorization": "Bearer " + "k" * 20})
+        with client:
+            for texts in (["a", "b"], ["a", "long enough to be cut. " * 3000]):
+                client.post("/v1/embeddings", json={"input": texts})
+            client.post("/v1/embeddings", json={})
+            client.get("/v1/gb/artifacts/private-id")
+            told = client.get("/metrics")
+            strange = httpx.get(f"{served.root}/metrics")
+    found = {s.name + str(s.labels): s.value for f in text_string_to_metric_families(told.text) for s in f.samples}
+    assert strange.status_code == 401
+    assert found["unabridged_texts_total{}"] == 4
+    assert found["unabridged_texts_cached_total{}"] == 1
+    assert found["unabridged_texts_chunked_total{}"] == 1
+    assert found["unabridged_requests_total{'route': '/v1/embeddings', 'status': '200'}"] == 2
+    assert found["unabridged_requests_total{'route': '/v1/embeddings', 'status': '400'}"] == 1
+    assert found["unabridged_request_seconds_count{'route': '/v1/embeddings'}"] == 3
+    assert found["unabridged_requests_in_flight{}"] == 1
+    assert "private" not in told.text

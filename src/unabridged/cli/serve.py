@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
-_serve = typer.Typer(help="Serve embeddings for text of any length, and the memory, over HTTP.")
+_serve = typer.Typer()
 _keys = typer.Typer(no_args_is_help=True, help="The keys that open the server.")
 _serve.add_typer(_keys, name="keys")
 
@@ -45,7 +45,9 @@ def _run(
     ] = None,
     keys_file: _KeysFile = None,
 ) -> None:
-    """Serve until Ctrl-C. Without a configuration: the embedded model, on loopback, without keys.
+    """Serve embeddings for text of any length, and the memory, over HTTP, until Ctrl-C.
+
+    Without a configuration: the embedded model, on loopback, without keys.
 
     ```
     unabridged serve

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 from unabridged.config import Config, load_config
 from unabridged.errors import UnabridgedError
-from unabridged.server import health
+from unabridged.server import health, metrics
 from unabridged.server.faults import problem_of
 from unabridged.server.frame import Frame
 from unabridged.server.gateway import direct
@@ -67,6 +67,7 @@ def create_app(config: Config | None = None, *, settings: ServerSettings | None 
     )
     app.state.server = server
     app.include_router(health.router)
+    app.include_router(metrics.router)
     for name in _ROUTERS:
         _include(app, name)
     for name in _MOUNTED:

@@ -78,15 +78,15 @@ def authorised(scope: str) -> Callable[[HTTPConnection], Caller]:
     return depends
 
 
-def caller_of(scope: Mapping[str, object], right: str) -> Caller:
-    """The caller of a request by its ASGI scope, for what is no FastAPI route.
+def caller_of(scope: Mapping[str, object], right: str | None) -> Caller:
+    """The caller of a request by its ASGI scope, for what is no FastAPI route; without a right, any will do.
 
     Raises :class:`~unabridged.server.problems.Problem` 401 or 403.
     """
     caller = scope.get("unabridged.caller")
     if not isinstance(caller, Caller):
         raise unauthorised("a key is needed")
-    if not caller.may(right):
+    if right is not None and not caller.may(right):
         raise Problem(403, f"this key lacks the right {right!r}", code="insufficient_scope")
     return caller
 

@@ -153,13 +153,14 @@ class _Exchange:
         await self._send(message)
 
     def _told_of(self) -> None:
-        if not _log.isEnabledFor(logging.INFO):
-            return
-        caller = getattr(self._scope.get("unabridged.caller"), "id", "-")
-        took = (time.perf_counter() - self._started) * 1000
+        took = time.perf_counter() - self._started
         # The route's pattern, not the path: a path may hold what a caller typed.
         route = getattr(self._scope.get("route"), "path", "-")
-        _log.info("%s %s %d %.1f ms %s %s", self._scope["method"], route, self._status, took, caller, self._id)
+        self._server.metrics.answered(route, self._status, took)
+        if _log.isEnabledFor(logging.INFO):
+            caller = getattr(self._scope.get("unabridged.caller"), "id", "-")
+            told = (self._scope["method"], route, self._status, took * 1e3, caller, self._id)
+            _log.info("%s %s %d %.1f ms %s %s", *told)
 
 
 def _in_brief(error: Exception) -> str:

@@ -35,7 +35,19 @@ _ALWAYS: Pairs = [
 ]
 _DATA: Pairs = [*_ALWAYS, (b"content-security-policy", _DATA_POLICY.encode()), (b"cache-control", b"no-store")]
 _PAGE: Pairs = [*_ALWAYS, (b"content-security-policy", PAGE_POLICY.encode())]
-_DATA_PATHS = ("/v1/", "/v2/", "/api/", "/openai/", "/embed", "/info", "/mcp", "/health", "/ready", "/openapi.json")
+_DATA_PATHS = (
+    "/v1/",
+    "/v2/",
+    "/api/",
+    "/openai/",
+    "/embed",
+    "/info",
+    "/mcp",
+    "/health",
+    "/ready",
+    "/metrics",
+    "/openapi.json",
+)
 _SAFE = {"GET", "HEAD", "OPTIONS"}
 _METHODS = "GET, POST, PUT, PATCH, DELETE, OPTIONS"
 _ALLOWED = "authorization, content-type, x-api-key, idempotency-key, if-match, if-none-match, mcp-session-id"

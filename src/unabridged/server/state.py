@@ -14,6 +14,7 @@ from unabridged.server.headers import Strangers
 from unabridged.server.hot import Hot
 from unabridged.server.keys import KeyFile, KeyRing
 from unabridged.server.limits import Meters
+from unabridged.server.metrics import Metrics
 from unabridged.server.room import Room
 from unabridged.server.settings import data_folder
 from unabridged.server.upstreams import Upstreams
@@ -43,6 +44,7 @@ class Server:
         self.settings = settings
         self.config = _with_a_place(config)
         self.room = Room(settings)
+        self.metrics = Metrics()
         self.strangers = Strangers(settings)
         self.keys = KeyRing(KeyFile(settings.keys_path), [key.get_secret_value() for key in settings.keys or ()])
         self.hot = Hot(settings.hot_bytes)

@@ -65,6 +65,13 @@ async def embed(server: Server, caller: Caller, embedder: Embedder, texts: Seque
     if missing:
         await _ask(server, caller, embedder, texts, role, rows, missing, made)
     made.rows = [row for row in rows if row is not None]
+    server.metrics.embedded(
+        texts=len(texts),
+        texts_cached=made.cached,
+        texts_chunked=sum(row.chunks > 1 for row in made.rows),
+        tokens=made.tokens,
+        upstream_requests=made.requests,
+    )
     return made
 
 
