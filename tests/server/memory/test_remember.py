@@ -58,7 +58,7 @@ def send(client, text, *, key=None, accept=None, dataset="default", **given):
 
 def test_a23_a26_the_worked_example(thinking) -> None:
     first = send(thinking, "Alice works at Acme.", session_id="s1", valid_at="2024-05-01T12:00:00.000001Z")
-    assert first.status_code == 201
+    assert first.status_code == 200
     answer = first.json()
     assert answer.keys() == A23
     assert answer["kind"] == "knowledge"
@@ -123,7 +123,7 @@ def test_a16_a_text_over_the_limit_is_413_and_one_at_it_is_not(thinking) -> None
     assert over.status_code == 413
     assert over.json()["code"] == "too_large"
     assert "1,048,576" in over.json()["detail"]
-    assert send(thinking, "é" * (1 << 19), extract=False, chunking=False).status_code == 201
+    assert send(thinking, "é" * (1 << 19), extract=False, chunking=False).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_what_goes_wrong_on_the_way_is_an_event(thinking) -> None:
 
 def test_a_memory_without_a_model_stores_and_says_what_it_did_not_do(client) -> None:
     answer = send(client, "Alice works at Acme.")
-    assert answer.status_code == 201
+    assert answer.status_code == 200
     assert answer.json()["entities"] == []
     assert answer.headers["X-Unabridged-Notes"]
 

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from unabridged.memory.answer import Answered
 from unabridged.memory.plain import plain
@@ -53,7 +53,9 @@ class Scope(BaseModel):
 class RecallRequest(Scope):
     """A query, and where to look."""
 
-    query: str = Field(min_length=1, examples=["Where does Alice work?"])
+    query: str = Field(
+        min_length=1, validation_alias=AliasChoices("query", "question"), examples=["Where does Alice work?"]
+    )
     session_id: str | None = Field(default=None, description="Only of this session.")
     explain: bool = Field(default=False, description="Each lane's rank and score of every hit.")
 
@@ -61,7 +63,9 @@ class RecallRequest(Scope):
 class QueryRequest(Scope):
     """A question, who asks it, and where to look."""
 
-    question: str = Field(min_length=1, examples=["Where does Alice work?"])
+    question: str = Field(
+        min_length=1, validation_alias=AliasChoices("question", "query"), examples=["Where does Alice work?"]
+    )
     session_id: str | None = Field(default=None, description="The session that asks: the question is kept there.")
     of_session: str | None = Field(default=None, description="Answer only from this session.")
     model: str | None = Field(default=None, description="The chat model that answers, for this request.")

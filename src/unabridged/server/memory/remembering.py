@@ -95,10 +95,11 @@ class RememberRequest(_Given):
 
 @router.post(
     "/remember",
-    responses={
-        **told(shapes.Remembered, status=201),
-        200: {"content": {EVENTS: {"schema": {"type": "string"}}}, "description": "Progress, then the answer."},
-    },
+    responses=told(
+        shapes.Remembered,
+        text="What was stored; as events: its progress, then that.",
+        content={EVENTS: {"schema": {"type": "string"}}},
+    ),
     operation_id="remember",
 )
 async def _remember(
@@ -121,7 +122,7 @@ async def _remember(
         stream = events(server_of(request), work, answer_of, keep_on=idempotency_key is not None)
         return StreamingResponse(stream, media_type=EVENTS, headers={"X-Accel-Buffering": "no"})
     done = await in_thread(server_of(request), work)
-    return reply(request, answer_of(done), status=201, headers=_notes(done))
+    return reply(request, answer_of(done), headers=_notes(done))
 
 
 def options_of(given: RememberRequest, memory: Memory) -> dict[str, Any]:
