@@ -8,7 +8,7 @@ import httpx
 import pytest
 from page_serving import application, served
 
-from unabridged.errors import InputError, NotFound
+from unabridged.errors import InputError, NotFound, SegmentFallback
 from unabridged.server.preview_cuts import Paid, Recipe, Tools, cut, offsets, price
 from unabridged.server.preview_files import Folders, kind_of, media_type_of
 from unabridged.server.preview_shelf import Shelf, opened, pasted
@@ -61,7 +61,7 @@ def test_s16_chunks_are_those_of_split(client, method):
         assert "chunks" not in got
         assert got["cost"]["calls"] > 0
         return
-    with pytest.warns(Warning) if method == "page" else _quiet():
+    with pytest.warns(SegmentFallback) if method == "page" else _quiet():
         made = split(read_document(TEXT), method, max_tokens=60, overlap_tokens=9, embedder="lexical")
     text = TEXT.encode("utf-16-le")
     assert got["method"] == made.method
@@ -334,6 +334,14 @@ def test_an_empty_text_and_half_a_pair_of_surrogates_are_texts(client):
     )
     assert answer.status_code in {201, 422}
     assert pasted("a\ud800b").document.text == "a\ufffdb"
+
+
+@pytest.mark.parametrize(
+    "text", ["/etc/hostname", "README.md", "./pyproject.toml", "~/.bashrc", "Words in a row " * 40]
+)
+def test_a_text_is_never_taken_for_the_name_of_a_file(client, text):
+    got = document(client, text)
+    assert got["text"] == text
 
 
 def test_uploads_are_bounded(tmp_path):

@@ -110,6 +110,5 @@ def opened(name: str, data: bytes) -> Kept:
 
 
 def pasted(text: str) -> Kept:
-    """A text that was pasted, read as Markdown."""
-    document = read_document(without_surrogates(text), format="markdown") if text else Document("")
-    return Kept("Pasted text", document, "markdown")
+    """A text that was pasted, read as Markdown; never taken for the name of a file, whatever it looks like."""
+    return Kept("Pasted text", Document(without_surrogates(text), format="markdown").with_blocks(), "markdown")

@@ -97,8 +97,11 @@ def read_documents(
 def _is_path(text: str) -> bool:
     if len(text) > 1024 or not text.strip() or set("\n\r\0") & set(text):  # longer than any path in use
         return False
-    if Path(text).is_file():
-        return True
+    try:
+        if Path(text).is_file():
+            return True
+    except OSError:  # longer than a name may be, or under what may not be looked into
+        return False
     looks = not any(map(str.isspace, text)) and format_of(b"", text) != "text"
     if looks or (text.startswith(("/", "./", "../", "~/")) and " " not in text):
         raise UnreadableFile(text, "no such file (a text is taken as text if it does not look like a path)")

@@ -81,9 +81,15 @@ function blockEnd(text, start) {
   return /[\ud800-\udbff]/.test(text[end - 1]) ? end + 1 : end;
 }
 
-/** Bring the mark that matters into sight. */
+/** Bring the mark that matters into sight, by scrolling the box around the text and nothing else. */
 export function reveal(made) {
   const mark = made.querySelector("mark.here") ?? made.querySelector("mark");
-  if (!mark) return;
-  requestAnimationFrame(() => mark.scrollIntoView({ block: "center", behavior: calm() ? "auto" : "smooth" }));
+  const box = made.closest(".pane-body");
+  if (!mark || !box) return;
+  const place = () => mark.getBoundingClientRect().top - box.getBoundingClientRect().top + box.scrollTop - box.clientHeight / 3;
+  requestAnimationFrame(() => {
+    box.scrollTo({ top: place(), behavior: "auto" });
+    // What was out of sight is laid out only now, and may be taller than was guessed.
+    requestAnimationFrame(() => box.scrollTo({ top: place(), behavior: calm() ? "auto" : "smooth" }));
+  });
 }

@@ -53,6 +53,7 @@ export class Scene {
 
   /** See everything. */
   fit() {
+    this.gliding = null;
     this.#size();
     this.view = { x: 0, y: 0, scale: 0.46 * Math.min(this.width, this.height) };
     this.draw();
@@ -81,7 +82,9 @@ export class Scene {
     const from = { ...this.view };
     const begun = performance.now();
     const length = calm() ? 1 : 320;
+    const mine = this.gliding = Symbol("glide");
     const step = (now) => {
+      if (this.gliding !== mine) return; // somebody moved it meanwhile
       const part = Math.min(1, (now - begun) / length);
       const ease = 1 - (1 - part) ** 3;
       for (const [name, to] of Object.entries({ x, y, scale })) this.view[name] = from[name] + (to - from[name]) * ease;
@@ -93,6 +96,7 @@ export class Scene {
 
   /** Zoom by a factor around a place of the canvas (its middle by default). */
   zoom(factor, px = this.width / 2, py = this.height / 2) {
+    this.gliding = null;
     const scale = Math.min(80, Math.max(0.2, this.view.scale / Math.min(this.width, this.height) * factor)) * Math.min(this.width, this.height);
     const x = (px - this.width / 2) / this.view.scale + this.view.x;
     const y = (py - this.height / 2) / this.view.scale + this.view.y;
@@ -258,7 +262,7 @@ export class Scene {
     let moved = 0;
     let spread = 0;
     const local = (event) => { const box = canvas.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
-    canvas.addEventListener("pointerdown", (event) => { canvas.setPointerCapture(event.pointerId); held.set(event.pointerId, local(event)); moved = 0; spread = 0; });
+    canvas.addEventListener("pointerdown", (event) => { this.gliding = null; canvas.setPointerCapture(event.pointerId); held.set(event.pointerId, local(event)); moved = 0; spread = 0; });
     canvas.addEventListener("pointermove", (event) => {
       const [x, y] = local(event);
       if (!held.has(event.pointerId)) { this.#hover(this.at(x, y)); return; }
@@ -310,6 +314,7 @@ export class Scene {
     if (!done || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     event.stopPropagation();
+    this.gliding = null;
     done();
     this.draw();
   }

@@ -9,6 +9,8 @@ import { link } from "../route.js";
 
 const kept = new Map(); // the last documents, so that going from hit to hit asks for none twice
 const KEPT = 12;
+const WHOLE = 0.95; // of a document: evidence that is all of it is not marked
+const SHORT = 300; // characters of a document that is marked all the same
 
 const fetched = (id) => {
   if (!kept.has(id)) {
@@ -28,7 +30,8 @@ export function documentPane(pane, evidence, { still = () => true, head = null }
   const ranges = evidence.filter((one) => (one.document_id ?? one.artifact_id) === id && one.document_start !== null && one.document_start !== undefined);
   shown(pane, fetched(id), (document) => {
     const at = byteIndex(document.text);
-    const marks = ranges.map((one, index) => ({ start: at(one.document_start), end: at(one.document_end), here: index === 0 }));
+    const found = ranges.map((one, index) => ({ start: at(one.document_start), end: at(one.document_end), here: index === 0 }));
+    const marks = found.filter((one) => one.end - one.start < WHOLE * document.text.length || document.text.length < SHORT);
     const text = reader(document.text, marks, { label: title(document) });
     requestAnimationFrame(() => reveal(text));
     const others = new Set(evidence.map((one) => one.document_id ?? one.artifact_id)).size - 1;

@@ -32,7 +32,7 @@ export function factLine(fact) {
 
 /** Sources, each a link to the passage in its document. */
 export const evidenceList = (found) => h("ul", { class: "stack tight" }, found.map((one) => h("li", { class: "evidence" },
-  h("a", { href: passage(one) }, h("q", { dir: "auto" }, opening(one.quote ?? one.artifact.text, 220))),
+  h("a", { href: passage(one) }, "“", h("q", { dir: "auto" }, opening(one.quote ?? one.artifact.text, 220)), "”"),
   h("div", { class: "small muted breaks" }, [one.document.source, one.artifact.page && `page ${one.artifact.page}`, one.artifact.section, date(one.artifact.created_at)].filter(Boolean).join(" · ")))));
 
 /** Where in a document the passage of some evidence stands. */

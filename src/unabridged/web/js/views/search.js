@@ -50,7 +50,7 @@ function drawn(found, pane, still) {
   const rows = found.hits.map((hit, at) => {
     const first = hit.evidence[0];
     const row = h("button", { type: "button", class: "row-link", "aria-current": "false", onClick: () => open(at) },
-      h("span", { class: "line small" }, chip(hit.kind), h("span", { class: "muted breaks" }, place(first)), h("span", { class: "score" }, bar(hit.score, `relevance ${number(hit.score * 100)} of 100`))),
+      h("span", { class: "hit-line small" }, chip(hit.kind), h("span", { class: "muted one-line", title: place(first) }, place(first)), h("span", { class: "score" }, bar(hit.score, `relevance ${number(hit.score * 100)} of 100`))),
       h("span", { class: "clamp serif", dir: "auto" }, hit.text),
       hit.lanes.length ? h("span", { class: "small muted" }, `found by ${hit.lanes.map((one) => `${one.lane} (${one.rank}.)`).join(", ")}`) : null);
     return row;
@@ -92,11 +92,12 @@ function packed(pack) {
 }
 
 async function answer(place, question, options) {
-  const { query: _, explain: __, limit: ___, ...rest } = options;
-  await shown(place, memory.post("query", { question, ...rest }), (found) => h("section", { class: "panel padded stack tight answer", "aria-label": "Answer" },
-    h("h2", {}, found.known === false ? "Not known" : "Answer"),
-    found.sentences?.length ? h("p", { class: "serif-text", dir: "auto" }, found.sentences.map((one) => [one.text, " ", (one.citations ?? []).map((each, at) => h("a", { class: "cite", href: cited(each) }, at + 1)), " "]))
-      : h("p", { class: "serif-text", dir: "auto" }, found.answer ?? "")), { what: "Asking the model …" });
+  const { kinds, session_id: of_session, as_of, include_history } = options;
+  await shown(place, memory.post("query", { question, kinds, of_session, as_of, include_history }), (found) => h("section", { class: "panel padded stack tight answer", "aria-label": "Answer" },
+    h("h2", {}, !found.known ? "Not known" : found.sentences.length ? "Answer" : "No chat model is configured: what was found"),
+    found.sentences?.length ? h("p", { class: "serif-text", dir: "auto" }, found.sentences.map((one) => [one.text, " ", one.citations.map((each, at) => h("a", { class: "cite", href: cited(each), title: each.quote ?? "" }, one.numbers[at] ?? at + 1)), " "]))
+      : h("p", { class: "serif-text pre", dir: "auto" }, found.answer),
+    found.dropped ? h("p", { class: "small muted" }, `${plural(found.dropped, "sentence")} left out: the sources do not bear them out.`) : null), { what: "Asking the model …" });
 }
 
 const cited = (one) => link("artifacts", one.document_id ?? one.artifact_id, { start: one.document_start, end: one.document_end });
