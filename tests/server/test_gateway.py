@@ -348,3 +348,17 @@ def test_chunking_off_gives_the_limit_away_and_nothing_else(tmp_path) -> None:
     error = answer.json()["error"]
     assert (answer.status_code, error["code"]) == (400, "context_length_exceeded")
     assert "8192 tokens" in error["message"]
+
+
+@pytest.mark.parametrize("policy", ["error", "skip", "zero"])
+def test_an_empty_text_among_others_is_named_by_its_place(tmp_path, policy) -> None:
+    """Case 17, through the gateway: also where others are known already."""
+    config = {"embedding": {"provider": "hashing", "cache": False, "dimensions": 8, "empty": policy}}
+    with serving(tmp_path, config) as served:
+        httpx.post(f"{served.url}/embeddings", json={"input": ["known"]})
+        answer = httpx.post(f"{served.url}/embeddings", json={"input": ["known", "new", " ", "known"]})
+    if policy == "zero":
+        assert not rows_of(answer)[2].any()
+    else:
+        assert answer.status_code == 400
+        assert answer.json()["error"]["message"] == "text 2 is empty or blank"

@@ -137,12 +137,14 @@ class Upstreams:
         return self._embedder(replace(self._config, settings=settings))
 
     def _embedder(self, config: Config) -> Embedder:
-        """The embedder of a configuration, but for two things that a server does otherwise.
+        """The embedder of a configuration, but for what a server does otherwise.
 
-        Of unknown words an answer tells in a header, not in a warning; and what is to be kept on disk is written
-        after the answer has gone.
+        A text that fails ends its request; of unknown words an answer tells in a header, not in a warning; and
+        what is to be kept on disk is written after the answer has gone.
         """
-        options: dict[str, Any] = {"on_unknown": "ignore"} if config.embedding.on_unknown == "warn" else {}
+        options: dict[str, Any] = {"on_error": "raise"}
+        if config.embedding.on_unknown == "warn":
+            options["on_unknown"] = "ignore"
         cache = cache_of_settings(config.embedding)
         if cache is not False:
             options["cache"] = LateCache(VectorCache() if cache is True else cache, self._forgotten)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from unabridged.errors import EmptyText
+from unabridged.errors import EmptyText, UnabridgedError
 from unabridged.server.auth import caller_of
 from unabridged.server.hot import Warm
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from unabridged.embedding.embedder import Embedder
-    from unabridged.embedding.results import EmbedResult
+    from unabridged.embedding.results import EmbedResult, TextResult
     from unabridged.server.auth import Caller
     from unabridged.server.state import Server
     from unabridged.types import Role
@@ -59,12 +59,17 @@ def opened(request: Request) -> tuple[Server, Caller]:
 async def embed(server: Server, caller: Caller, embedder: Embedder, texts: Sequence[str], *, role: Role) -> Made:
     """Every text's vector. Refused texts raise the library's errors, which name positions, never contents."""
     prefix = embedder.fingerprint(role).encode()
-    rows = [server.hot.get(prefix, text) for text in texts]
-    missing = [at for at, row in enumerate(rows) if row is None]
+    warm = [server.hot.get(prefix, text) for text in texts]
+    missing = [at for at, row in enumerate(warm) if row is None]
     made = Made([], cached=len(texts) - len(missing))
     if missing:
-        await _ask(server, caller, embedder, texts, role, rows, missing, made)
-    made.rows = [row for row in rows if row is not None]
+        try:
+            found = await _asked(server, caller, embedder, [texts[at] for at in missing], role, made)
+        except EmptyText as error:  # its positions are those among the missing
+            raise EmptyText([missing[at] for at in error.indices]) from None
+        for at, result in zip(missing, found, strict=True):
+            warm[at] = _kept(server, prefix, texts[at], at, result)
+    made.rows = [row for row in warm if row is not None]
     server.metrics.embedded(
         texts=len(texts),
         texts_cached=made.cached,
@@ -75,37 +80,30 @@ async def embed(server: Server, caller: Caller, embedder: Embedder, texts: Seque
     return made
 
 
-async def _ask(
-    server: Server,
-    caller: Caller,
-    embedder: Embedder,
-    texts: Sequence[str],
-    role: Role,
-    rows: list[Warm | None],
-    missing: list[int],
-    made: Made,
-) -> None:
-    asked = [texts[at] for at in missing]
-    guess = sum(map(len, asked)) // _CHARS_A_TOKEN + len(asked)
+async def _asked(
+    server: Server, caller: Caller, embedder: Embedder, texts: list[str], role: Role, made: Made
+) -> EmbedResult:
+    """Ask the embedder, within the caller's limits: what was billed counts, also where some texts failed."""
+    guess = sum(map(len, texts)) // _CHARS_A_TOKEN + len(texts)
     made.limits = server.meters.reserve(caller, guess)
     billed = 0
     try:
-        result = await embedder.aembed_detailed(asked, role=role, timeout=server.settings.timeout)
+        result = await embedder.aembed_detailed(texts, role=role, timeout=server.settings.timeout)
         billed = result.usage.tokens
-    except Exception as error:
-        finished: EmbedResult | None = getattr(error, "result", None)
-        billed = finished.usage.tokens if finished is not None else 0
-        if isinstance(error, EmptyText):  # its positions are those among the missing
-            raise EmptyText([missing[at] for at in error.indices]) from None
+    except UnabridgedError as error:
+        billed = error.result.usage.tokens if error.result is not None else 0
         raise
     finally:
         server.meters.settle(caller, guess, billed)
-    made.tokens, made.requests = result.usage.tokens, result.usage.requests
-    prefix = embedder.fingerprint(role).encode()
-    for at, found in zip(missing, result, strict=True):
-        if found.vector is None:
-            raise EmptyText([at])
-        rows[at] = warm = Warm(found)
-        made.cached += found.cached
-        if found.status != "truncated":
-            server.hot.put(prefix, texts[at], warm)
+    made.tokens, made.requests = billed, result.usage.requests
+    made.cached += result.usage.cached
+    return result
+
+
+def _kept(server: Server, prefix: bytes, text: str, at: int, found: TextResult) -> Warm:
+    if found.vector is None:
+        raise EmptyText([at])  # the settings skip blank texts: here there is no answer without a vector
+    warm = Warm(found)
+    if found.status != "truncated":
+        server.hot.put(prefix, text, warm)
+    return warm
