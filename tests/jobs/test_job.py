@@ -225,7 +225,7 @@ def test_rows_that_fail_are_listed_with_their_true_cause_and_retried_alone(bench
 
 
 def test_an_overloaded_provider_is_waited_for(bench: Bench) -> None:
-    troubles = [Trouble("status", status=503, times=6), Trouble("status", status=429, times=2)]
+    troubles = [Trouble(status=503, times=6), Trouble(status=429, times=2)]
     with LoopbackProvider(troubles=troubles) as server:
         report = run_job(bench.settings(bench.parquet(40), bench.out("out.parquet"), Remote(server.url)))
     assert (report.status, report.counts.failed) == ("done", 0)
@@ -241,7 +241,7 @@ def test_a_rate_limit_costs_time_and_no_row(bench: Bench) -> None:
 def test_a_provider_that_answers_nothing_stops_the_job_and_marks_nothing(bench: Bench, monkeypatch) -> None:
     monkeypatch.setattr("unabridged.jobs.flow._FIRST_WAIT", 0.01)
     monkeypatch.setattr("unabridged.embedding.work.pause", lambda *_: 0.0)
-    with LoopbackProvider(troubles=[Trouble("status", status=503, times=10**6)]) as server:
+    with LoopbackProvider(troubles=[Trouble(status=503, times=None)]) as server:
         settings = bench.settings(bench.parquet(40), bench.out("out.parquet"), Remote(server.url), patience=0.3)
         with pytest.raises(RateLimited, match="no answer for"):
             run_job(settings)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Engine", "Flow"]
 
 _IDLE = 0.05
+_LATE_ANSWERS = 10.0  # seconds that answers under way are waited for when all has ended: they are paid for
 _Answer = Reply | ProviderError
 
 
@@ -42,6 +43,7 @@ class Flow:
         self._dimensions = dimensions
         self._deadline = deadline
         self._held: Call | None = None
+        self._ended = 0.0
 
     @property
     def done(self) -> bool:
@@ -89,6 +91,12 @@ class Flow:
         elif lane is not None and others:
             call.tried |= {self.lanes.all.index(lane)}
         self.work.fail(call, answer, time.monotonic(), lane_left=others and len(call.tried) < len(self.lanes.all))
+
+    def waited_enough(self) -> bool:
+        """All has ended; whether what is under way, and paid for, is waited for no longer."""
+        now = time.monotonic()
+        self._ended = self._ended or now
+        return now - self._ended >= _LATE_ANSWERS or (self._deadline is not None and now >= self._deadline)
 
     def expire(self) -> None:
         """The deadline has passed: what is unfinished fails with a time-out."""
@@ -171,7 +179,7 @@ class Engine:
             flow.settle(flying.pop(future), future.result())
         if landed:
             after()
-        elif flow.work.error is not None:
+        elif flow.work.error is not None and flow.waited_enough():
             for call in flying.values():
                 flow.work.abandon(call, flow.work.error)
             flying.clear()
@@ -219,7 +227,7 @@ class Engine:
             flow.settle(flying.pop(task), task.result())
         if landed:
             await after()
-        elif flow.work.error is not None:
+        elif flow.work.error is not None and flow.waited_enough():
             for call in flying.values():
                 flow.work.abandon(call, flow.work.error)
             await self._acancel(flying)

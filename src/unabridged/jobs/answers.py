@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
     from unabridged.embedding.cache import Entry, VectorCache
 
-__all__ = ["Answers"]
+__all__ = ["SEGMENT_BYTES", "Answers"]
 
 _HEADER = struct.Struct("<I32s")  # the length of what follows, the key
-_SEGMENT_BYTES = 64 << 20
+SEGMENT_BYTES = 64 << 20
 _Place = tuple[int, int, int]  # segment, offset, length
 
 
@@ -45,7 +45,7 @@ class Answers:
     7
     """
 
-    def __init__(self, folder: Path, below: VectorCache | None = None, *, segment_bytes: int = _SEGMENT_BYTES) -> None:
+    def __init__(self, folder: Path, below: VectorCache | None = None, *, segment_bytes: int = SEGMENT_BYTES) -> None:
         self.place = folder
         self.below = below
         self.folder = folder if below is None else below.folder  # beside it lies what is learned of the host
@@ -58,6 +58,7 @@ class Answers:
         folder.mkdir(parents=True, exist_ok=True)
         for path in sorted(folder.glob("*.answers")):
             self._read(path)
+        self._first = len(self._segments)  # those before are of an earlier run: any block may need them to the end
 
     def get(self, keys: Iterable[bytes]) -> dict[bytes, Entry]:
         """The entries that are there and whole: those of this job, then those of the cache below."""
@@ -95,7 +96,7 @@ class Answers:
             if not self._users[segment]:
                 del self._users[segment]
             oldest = min(self._users, default=self._last)
-            gone = [at for at in self._segments if at < oldest]
+            gone = [at for at in self._segments if self._first <= at < oldest]
             for at in gone:
                 handle, path = self._segments.pop(at)
                 os.close(handle)
@@ -111,6 +112,7 @@ class Answers:
                 path.unlink(missing_ok=True)
             self._segments, self._users, self._index = {}, {}, {}
             self._last = -1
+            self._first = 0
 
     def close(self) -> None:
         """Close the files; they stay."""

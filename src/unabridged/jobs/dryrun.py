@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unabridged.errors import UnknownTokens
+from unabridged.jobs.answers import SEGMENT_BYTES
 from unabridged.jobs.embed import CHEAP, run_shard
 from unabridged.jobs.journal import FILE, Journal
 from unabridged.jobs.meter import Meter, Metered
@@ -24,6 +25,7 @@ from unabridged.types import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from unabridged.embedding.cache import Entry, VectorCache
     from unabridged.embedding.embedder import Embedder
@@ -158,25 +160,40 @@ def _opened(settings: JobSettings, pretended: _Pretended) -> Embedder:
     given: dict[str, Any] = {} if settings.cache == "auto" else {"cache": settings.cache}
     embedder = settings.embedder(on_error="report", empty="skip", **given)
     cache = None if settings.cache == "auto" and embedder.provider.name in CHEAP else embedder.cache
-    embedder.through(pretended, None if cache is None else _ReadOnly(cache))  # type: ignore[arg-type]
+    embedder.through(pretended, _Pretending(cache, settings.place))  # type: ignore[arg-type]
     return embedder
 
 
-class _ReadOnly:
-    """A cache that keeps nothing new."""
+class _Pretending:
+    """Answers as the job's own store would: from the cache below, and from what was just asked; it writes nothing.
 
-    def __init__(self, cache: VectorCache) -> None:
-        self.folder = cache.folder
+    What was asked is remembered for as long as the job's answers would be, by their size.
+    """
+
+    def __init__(self, cache: VectorCache | None, folder: Path) -> None:
+        self.folder = folder if cache is None else cache.folder
         self._cache = cache
+        self._fresh: dict[bytes, Entry] = {}
+        self._older: dict[bytes, Entry] = {}
+        self._size = 0
 
     def get(self, keys: Iterable[bytes]) -> dict[bytes, Entry]:
-        return self._cache.get(keys)
+        asked = list(keys)
+        found = {key: entry for key in asked if (entry := self._fresh.get(key) or self._older.get(key)) is not None}
+        if self._cache is not None:
+            found |= self._cache.get(key for key in asked if key not in found)
+        return found
 
     def put(self, entries: Mapping[bytes, Entry]) -> None:
-        """Nothing was asked, so nothing is kept."""
+        """Remembered, and not written."""
+        self._fresh.update(entries)
+        self._size += sum(4 * entry.vector.size for entry in entries.values())
+        if self._size >= SEGMENT_BYTES:
+            self._older, self._fresh, self._size = self._fresh, {}, 0
 
     def close(self) -> None:
-        self._cache.close()
+        if self._cache is not None:
+            self._cache.close()
 
 
 class _Pretended(Meter):
