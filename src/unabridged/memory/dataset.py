@@ -225,10 +225,10 @@ class Handle(Pieces):
         refine: int | None = None,
         exact: bool = False,
     ) -> pa.Table:
-        """The ``k`` rows nearest by cosine, with ``_distance`` (0 … 2); ``exact`` ignores the index.
+        """The ``k`` rows nearest by cosine, with ``_distance`` (0 … 2) and their ``_rowid``, where there is one.
 
-        ``probes`` is the fewest partitions of an index that are looked into; ``refine`` times ``k`` of the
-        nearest by the index, which holds shortened vectors, are compared by their whole ones.
+        ``exact`` ignores the index; ``probes`` is the fewest partitions of it that are looked into; ``refine``
+        times ``k`` of the nearest by the index, which holds shortened vectors, are compared by their whole ones.
         """
         names = [*columns, "_distance"]
         if not self._lake.fine:
@@ -237,7 +237,8 @@ class Handle(Pieces):
             return _narrowed(query, where, names, k)
         asked = {"column": "vector", "q": vector, "k": k, "metric": "cosine", "use_index": not exact}
         asked |= {"minimum_nprobes": probes or PROBES, "refine_factor": refine or -(-REFINED // k)}
-        return self._reader().to_table(columns=names, filter=where, prefilter=True, nearest=asked)
+        how = {"columns": names, "filter": where, "prefilter": True, "with_row_id": True}
+        return self._reader().to_table(nearest=asked, **how)
 
     @told("searching by text")
     def match(
@@ -258,8 +259,8 @@ class Handle(Pieces):
         kind: Any = asking.PhraseQuery if phrase else asking.MatchQuery
         names = [*columns, "_score"]
         if self._lake.fine:
-            asked = kind(text, column, **how)
-            return self._reader().to_table(columns=names, filter=where, prefilter=True, full_text_query=asked, limit=k)
+            how = {"full_text_query": kind(text, column, **how), "limit": k}
+            return self._reader().to_table(columns=names, filter=where, prefilter=True, with_row_id=True, **how)
         from lancedb import query as elsewhere
 
         how = {"operator": elsewhere.FullTextOperator.AND} if how else {}

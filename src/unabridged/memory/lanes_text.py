@@ -23,31 +23,39 @@ def text_lane(asking: Asking) -> Mapping[str, Ranking]:
     """The best rows of every index by BM25; scores are BM25's own."""
     if not asking.words.matched:
         return {}
-    return {index: _matched(asking, index) for index in sorted(asking.indexes) if asking.holdings.holds(index)}
+    found = asking.by_role(lambda where, depth: _matched(asking, "artifacts", where, depth))
+    for index in ("fact", "entity"):
+        if index in asking.indexes and asking.holdings.holds(index):
+            found[index] = _matched(asking, INDEXES_OF[index][0], asking.where(index), asking.depth)
+    return found
 
 
-def _matched(asking: Asking, index: str) -> Ranking:
-    table, where = INDEXES_OF[index][0], asking.where(index)
+def _matched(asking: Asking, table: str, where: str | None, depth: int) -> Ranking:
     if where == "false":
         return ()
-    best: dict[str, tuple[float, str | None]] = {}
     columns = [_COLUMNS[table]]
     if table == "artifacts" and asking.holdings.lexical:
         columns.append("lexical")
+    best: dict[str, Found] = {}
     for column in columns:
-        for id_, score, role in _asked(asking, table, column, where):
-            best[id_] = max((score, role), best.get(id_, (0.0, role)), key=lambda pair: pair[0])
-    ordered = sorted(best.items(), key=lambda pair: (-pair[1][0], pair[0]))
-    return [Found(table, id_, score, role) for id_, (score, role) in ordered]
+        for found in _asked(asking, table, column, where, depth):
+            if found.id not in best or found.score > best[found.id].score:
+                best[found.id] = found
+    return sorted(best.values(), key=lambda each: (-each.score, each.id))
 
 
-def _asked(asking: Asking, table: str, column: str, where: str | None) -> list[tuple[str, float, str | None]]:
-    handle, words, found = asking.view[table], asking.words, []
+def _asked(asking: Asking, table: str, column: str, where: str | None, depth: int) -> list[Found]:
+    """Any of the words; each phrase; and all of the words, where so many say any that some were left out."""
+    words, handle = asking.words, asking.view[table]
     columns = ["id", "role"] if table == "artifacts" else ["id"]
-    ways = [{"text": words.matched}, *({"text": phrase, "phrase": True} for phrase in words.phrases)]
-    if len(words.terms) > 1:
-        ways.append({"text": " ".join(words.terms), "every": True})
-    for way in ways:
-        rows = handle.match(way.pop("text"), column, asking.depth, where=where, columns=columns, **way).to_pydict()
-        found += zip(rows["id"], rows["_score"], rows.get("role") or [None] * len(rows["id"]), strict=True)
+
+    def ask(text: str, **how: bool) -> list[Found]:
+        rows = handle.match(text, column, depth, where=where, columns=columns, **how).to_pydict()
+        return Found.all(table, rows, rows["_score"])
+
+    found = ask(words.matched)
+    if len(found) >= depth and len(words.terms) > 1:
+        found += ask(" ".join(words.terms), every=True)
+    for phrase in words.phrases:
+        found += ask(phrase, phrase=True)
     return found

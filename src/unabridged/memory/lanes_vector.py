@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from unabridged.memory.lanes import INDEXES_OF, Asking, Found, Ranking
-from unabridged.memory.where import both, not_null
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["vector_lane"]
 
@@ -21,18 +20,21 @@ def vector_lane(asking: Asking) -> Mapping[str, Ranking]:
     """The nearest rows of every index that is asked for; scores are cosines, -1 … 1."""
     if asking.vector is None:
         return {}
-    return {index: _nearest(asking, index) for index in sorted(asking.indexes) if asking.holdings.holds(index)}
+    found = asking.by_role(lambda where, depth: _artifacts(asking, where, depth))
+    for index in ("fact", "entity"):
+        if index in asking.indexes and asking.holdings.holds(index):
+            found[index] = _nearest(asking, INDEXES_OF[index][0], asking.where(index), asking.depth)
+    return found
 
 
-def _nearest(asking: Asking, index: str) -> Ranking:
-    table, where = INDEXES_OF[index][0], asking.where(index)
+def _artifacts(asking: Asking, where: str | None, depth: int) -> Ranking:
+    return _nearest(asking, "artifacts", where, depth, ["id", "role"])
+
+
+def _nearest(
+    asking: Asking, table: str, where: str | None, depth: int, columns: Sequence[str] = ("id",)
+) -> list[Found]:
     if where == "false":
-        return ()
-    if table == "artifacts" and not asking.holdings.embedded:
-        where = both(where, not_null("embedder"))
-    columns = ["id", "role"] if table == "artifacts" else ["id"]
-    rows = asking.view[table].nearest(asking.vector, asking.depth, where=where, columns=columns)
-    found = rows.to_pydict()
-    roles = found.get("role") or [None] * rows.num_rows
-    listed = zip(found["id"], found["_distance"], roles, strict=True)
-    return [Found(table, id_, 1.0 - distance, role) for id_, distance, role in listed if distance is not None]
+        return []
+    rows = asking.view[table].nearest(asking.vector, depth, where=where, columns=columns).to_pydict()
+    return Found.all(table, rows, [1.0 - distance for distance in rows["_distance"]])

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from unabridged.errors import InputError, StoreError
-from unabridged.memory.lanes import INDEXES_OF, Asking, Found, Ranking, holdings
+from unabridged.memory.lanes import DOCUMENTS, INDEXES_OF, Asking, Found, Ranking, holdings
 from unabridged.memory.lanes_graph import graph_lane
 from unabridged.memory.lanes_names import names_lane
 from unabridged.memory.lanes_text import text_lane
@@ -17,10 +17,10 @@ from unabridged.memory.lanes_vector import vector_lane
 from unabridged.memory.pack import packed
 from unabridged.memory.recall_data import Citation, Degraded, Hit, Recalled
 from unabridged.memory.recall_fuse import diverse
-from unabridged.memory.recall_hits import chunked, cited, rows_of, text_of
+from unabridged.memory.recall_hits import Brief, chunked, cited, rows_of, text_of, whole_of
 from unabridged.memory.recall_query import Meant, calibration_of, meant
 from unabridged.memory.recall_rank import NEAR, Candidate, ranked
-from unabridged.memory.recall_score import Calibration, cosine, relevance
+from unabridged.memory.recall_score import Calibration, cosines, relevance
 from unabridged.memory.recall_words import coverage, words_in
 
 if TYPE_CHECKING:
@@ -36,8 +36,7 @@ __all__ = ["Recall", "recall"]
 T = TypeVar("T")
 By = dict[str, "Mapping[str, Ranking]"]  # lane -> index -> what it found there
 
-DEPTH = 50  # rows that each index of a lane brings, at least
-DOCUMENTS = 10  # whole artifacts that are looked at: each may be a mebibyte
+DEPTH = 32  # rows that each index of a lane brings, at least
 HEAD = 4  # times the limit: how far down a reranker and diversity look
 
 _pool = ThreadPoolExecutor(4, thread_name_prefix="unabridged-lane")
@@ -76,7 +75,7 @@ class Recall:
         candidates = self._timed("rows", lambda: self._candidates(asking, found))
         order = ranked(self._scored(candidates), self.settings, at=self.scope.at)
         kept = [each for each in order if each.score >= self.settings.threshold]
-        chosen = self._chosen(kept)
+        chosen = self._timed("whole", lambda: self._whole(self._chosen(kept)))
         evidence = self._timed("evidence", lambda: cited(self.view, [each.record for each in chosen], self.scope))
         hits = [_hit(each, evidence[each.record.id]) for each in chosen if evidence[each.record.id]]
         return self._recalled(tuple(hits), len(order) - len(kept))
@@ -148,7 +147,7 @@ class Recall:
         return seeds
 
     def _ends(self, facts: Sequence[Found]) -> list[tuple[str, str]]:
-        rows = rows_of(self.view, "edges", [each.id for each in facts], None)
+        rows = rows_of(self.view, "edges", {each.id: each.row for each in facts}, None)
         return [(rows[f.id][0].source_id, rows[f.id][0].target_id) for f in facts if f.id in rows]
 
     # -- choosing -------------------------------------------------------------------------------------
@@ -159,26 +158,26 @@ class Recall:
         whole = chunked(self.view, {each.id for each in every if each.role == "document"})
         candidates = []
         for index in self.settings.kinds:
-            scores = _scores(found, index, whole)
-            rows = rows_of(self.view, INDEXES_OF[index][0], list(scores), asking.where(index))
+            scores, places = _scores(found, index, whole)
+            rows = rows_of(self.view, INDEXES_OF[index][0], places, asking.where(index))
             candidates += [Candidate(index, *rows[id_], found=scores[id_]) for id_ in scores if id_ in rows]
         return candidates
 
     def _scored(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        near = cosines(self.meant.vector, [each.vector for each in candidates])
         most = max((each.found.get("graph", 0.0) for each in candidates), default=0.0)
-        return [self._score(each, most) for each in candidates]
+        return [self._score(each, cosine, most) for each, cosine in zip(candidates, near, strict=True)]
 
-    def _score(self, each: Candidate, most: float) -> Candidate:
+    def _score(self, each: Candidate, near: float | None, most: float) -> Candidate:
         text = text_of(each.record)
-        near, calibration = None, Calibration()
-        if self.meant.vector is not None and each.vector is not None:
-            near, calibration = cosine(self.meant.vector, each.vector), self._calibration(INDEXES_OF[each.index][0])
-        score = relevance(self.words, text, near, calibration)
+        said = coverage(self.words, text)
+        calibration = Calibration() if near is None else self._calibration(INDEXES_OF[each.index][0])
+        score = relevance(self.words, text, said, near, calibration)
         if "names" in each.found:
             score = max(score, 0.5 + 0.5 * each.found["names"])
         if self.named and "graph" in each.found:
             score = min(1.0, score + NEAR * each.found["graph"] / most)
-        return replace(each, near=near, said=coverage(self.words, text), score=score)
+        return replace(each, near=near, said=said, score=score)
 
     def _calibration(self, table: str) -> Calibration:
         return calibration_of(self.view, table, self.meant.strangers) if self.meant.strangers else Calibration()
@@ -189,15 +188,22 @@ class Recall:
         order = diverse([e.worth for e in head], [e.vector for e in head], self.settings.diversity, limit)
         return [head[at] for at in order]
 
+    def _whole(self, chosen: Sequence[Candidate]) -> list[Candidate]:
+        """With the whole records of artifacts, of which only what ranks them was read."""
+        artifacts = whole_of(self.view, [each.record for each in chosen if isinstance(each.record, Brief)])
+        return [replace(each, record=artifacts.get(each.record.id, each.record)) for each in chosen]
 
-def _scores(found: By, index: str, whole: set[str]) -> dict[str, dict[str, float]]:
-    """For each row of an index, the scores of the lanes that found it."""
+
+def _scores(found: By, index: str, whole: set[str]) -> tuple[dict[str, dict[str, float]], dict[str, int | None]]:
+    """For each row of an index, the scores of the lanes that found it; and where the store keeps it."""
     scores: dict[str, dict[str, float]] = {}
+    places: dict[str, int | None] = {}
     for lane, by in found.items():
         fitting = [each for each in by.get(index, ()) if _belongs(each, index, whole)]
         for each in fitting[: DOCUMENTS if index == "document" else None]:
             scores.setdefault(each.id, {})[lane] = each.score
-    return scores
+            places[each.id] = places.get(each.id) if each.row is None else each.row
+    return scores, places
 
 
 def _belongs(found: Found, index: str, whole: set[str]) -> bool:

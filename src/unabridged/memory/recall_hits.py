@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from unabridged.memory.gather import sliced
 from unabridged.memory.recall_data import Citation
@@ -15,32 +14,87 @@ from unabridged.memory.settle import fetch
 from unabridged.memory.where import among, both, equals
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Iterable, Mapping, Sequence
+
+    import pyarrow as pa
 
     from unabridged.memory.commits import View
     from unabridged.memory.recall_scope import Scope
 
-__all__ = ["Row", "chunked", "cited", "rows_of", "text_of"]
+__all__ = [
+    "Brief",
+    "Row",
+    "chunked",
+    "cited",
+    "rows_of",
+    "text_of",
+    "whole_of",
+]
 
 SOURCES = 8  # citations of one fact or entity; the oldest, who said it first
 
-Row = tuple[Any, Any]  # a record and its vector, or None
+Row = tuple[Any, Any]  # a record (of an artifact, the brief of it) and its vector, or None
 
 
-def rows_of(view: View, table: str, ids: Sequence[str], where: str | None) -> dict[str, Row]:
-    """Records with their vectors, by id; those that do not pass the filter are left out."""
-    if not ids or where == "false":
-        return {}
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """What ranking needs of an artifact; the whole of it is read of those that are chosen."""
+
+    id: str
+    text: str
+    role: str
+    session_id: str | None
+    valid_at: dt.datetime | None
+    created_at: dt.datetime
+    row: int | None = None
+
+
+_BRIEF = tuple(f.name for f in fields(Brief))[:-1]
+
+
+def rows_of(view: View, table: str, found: Mapping[str, int | None], where: str | None) -> dict[str, Row]:
+    """What is needed to rank some rows, by id: found by their place where that is known, else by id and filter."""
+    placed = [row for row in found.values() if row is not None]
+    others = [id_ for id_, row in found.items() if row is None]
+    rows: dict[str, Row] = {}
+    if placed:
+        rows |= _read(view, table, _at(placed), found)
+    if others and where != "false":
+        rows |= _read(view, table, both(among("id", others), where), found)
+    return rows
+
+
+def _at(rows: Iterable[int]) -> str:
+    return f"_rowid IN ({', '.join(map(str, rows))})"
+
+
+def whole_of(view: View, briefs: Sequence[Brief]) -> dict[str, Artifact]:
+    """The whole records of some artifacts, by id."""
+    places = [each.row for each in briefs if each.row is not None]
+    if len(places) < len(briefs):
+        return fetch(view, "artifacts", [each.id for each in briefs])
+    return {each.id: each for each in view.records("artifacts", _at(places))} if places else {}
+
+
+def _read(view: View, table: str, where: str | None, found: Mapping[str, int | None]) -> dict[str, Row]:
     vectors = "vector" in view[table].schema.names
-    columns = [*columns_of(table), *(["vector"] if vectors else [])]
-    rows = view.rows(table, both(among("id", ids), where), columns)
-    held = rows["vector"].to_pylist() if vectors else [None] * rows.num_rows
-    records = from_table(table, rows.drop_columns(["vector"]) if vectors else rows)
-    whole = (
-        None if v is None or r.embedder is None else np.asarray(v, np.float32)
-        for r, v in zip(records, held, strict=True)
-    )
-    return {record.id: (record, vector) for record, vector in zip(records, whole, strict=True)}
+    columns = _BRIEF if table == "artifacts" else columns_of(table)
+    rows = view.rows(table, where, [*columns, *(["vector"] if vectors else [])])
+    held = _vectors(rows) if vectors else [None] * rows.num_rows
+    if table == "artifacts":
+        values = zip(*(rows[name].to_pylist() for name in _BRIEF), strict=True)
+        records: list[Any] = [Brief(*each, found.get(each[0])) for each in values]
+    else:
+        records = from_table(table, rows)
+    return {record.id: (record, vector) for record, vector in zip(records, held, strict=True)}
+
+
+def _vectors(rows: pa.Table) -> list[Any]:
+    column = rows["vector"].combine_chunks()
+    width = column.type.list_size
+    whole = column.values.to_numpy(zero_copy_only=False).reshape(-1, width)[column.offset : column.offset + len(column)]
+    return [None if not valid else row for valid, row in zip(column.is_valid().to_pylist(), whole, strict=True)]
 
 
 def chunked(view: View, documents: Iterable[str]) -> set[str]:
@@ -52,9 +106,9 @@ def chunked(view: View, documents: Iterable[str]) -> set[str]:
     return set(view.rows("artifacts", where, ["parent_id"])["parent_id"].to_pylist())
 
 
-def text_of(record: Artifact | Edge | Entity) -> str:
+def text_of(record: Artifact | Brief | Edge | Entity) -> str:
     """What a hit says."""
-    if isinstance(record, Artifact):
+    if isinstance(record, Artifact | Brief):
         return record.text
     if isinstance(record, Edge):
         return record.fact

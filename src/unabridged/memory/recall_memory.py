@@ -8,12 +8,11 @@ from unabridged.memory.gather import identity
 from unabridged.memory.reading import Reader
 
 if TYPE_CHECKING:
-    from unabridged.memory.records import Artifact
     from collections.abc import Iterable, Mapping
 
     from unabridged.memory.answer import Answered
     from unabridged.memory.recall_data import Recalled
-    from unabridged.memory.records import Entity
+    from unabridged.memory.records import Artifact, Entity
     from unabridged.memory.timeline import Neighbourhood, Timeline
     from unabridged.memory.vectors import EmbedderLike
 

@@ -11,8 +11,8 @@ from unabridged.memory.recall_settings import WEIGHTS, Settings
 from unabridged.memory.temporal import start
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     import datetime as dt
+    from collections.abc import Mapping, Sequence
 
     from unabridged.memory.recall_data import LaneRank
 

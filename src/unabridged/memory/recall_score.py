@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unabridged.memory.recall_words import WINDOW, coverage, said_whole
+from unabridged.memory.recall_words import WINDOW, said_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from unabridged.memory.commits import View
     from unabridged.memory.recall_words import Words
 
-__all__ = ["STRANGERS", "THRESHOLD", "Calibration", "calibrate", "cosine", "relevance"]
+__all__ = ["STRANGERS", "THRESHOLD", "Calibration", "calibrate", "cosines", "relevance"]
 
 THRESHOLD = 0.5  # what a stranger's best match reaches
 STRANGERS = (
@@ -47,6 +47,7 @@ _TRIMMED = 2  # strangers whose best match is set aside: the dataset may be abou
 # apart best (95 % of the answers kept at 4 % of the strangers; the cosine alone keeps 92 %, the words alone 67 %).
 _WORDS = 0.3
 _CHANCE = 0.2  # the share of a query's words that a text about something else says
+_ALL = 0.999
 _DILUTED = 0.1  # how far under a stranger's the vector of a long text may count: it says much else
 
 
@@ -78,25 +79,37 @@ def calibrate(view: View, table: str, strangers: Sequence[Any]) -> Calibration:
     return Calibration(min(0.95, max(0.0, kept[-1]))) if kept else Calibration()
 
 
-def cosine(one: Any, other: Any) -> float:
-    """The cosine of two vectors."""
-    one, other = np.asarray(one, dtype=np.float32), np.asarray(other, dtype=np.float32)
-    norms = float(np.linalg.norm(one) * np.linalg.norm(other))
-    return float(one @ other) / norms if norms else 0.0
+def cosines(query: Any, vectors: Sequence[Any | None]) -> list[float | None]:
+    """The cosine of each vector and the query's; ``None`` where there is none.
+
+    >>> cosines([1.0, 0.0], [[2.0, 0.0], None, [0.0, 1.0]])
+    [1.0, None, 0.0]
+    """
+    known = [at for at, vector in enumerate(vectors) if vector is not None]
+    found: list[float | None] = [None] * len(vectors)
+    if query is None or not known:
+        return found
+    rows = np.stack([np.asarray(vectors[at], dtype=np.float32) for at in known])
+    norms = np.linalg.norm(rows, axis=1) * np.linalg.norm(query)
+    near = np.divide(rows @ np.asarray(query, dtype=np.float32), norms, out=np.zeros(len(known)), where=norms > 0)
+    for at, value in zip(known, near.tolist(), strict=True):
+        found[at] = value
+    return found
 
 
-def relevance(words: Words, text: str, near: float | None, calibration: Calibration) -> float:
-    """How relevant a text is: ``near`` is the cosine of its vector and the query's, if there are both.
+def relevance(words: Words, text: str, said: float, near: float | None, calibration: Calibration) -> float:
+    """How relevant a text is that says the share ``said`` of the query's words.
+
+    ``near`` is the cosine of its vector and the query's, if there are both.
 
     >>> from unabridged.memory.recall_words import words_in
     >>> query = words_in("Where does Alice work?")
-    >>> relevance(query, "Alice works at Acme.", 0.5, Calibration(0.3)) > 0.7
+    >>> relevance(query, "Alice works at Acme.", 1.0, 0.5, Calibration(0.3)) > 0.7
     True
-    >>> relevance(query, "The weather was fine.", 0.1, Calibration(0.3)) < 0.5
+    >>> relevance(query, "The weather was fine.", 0.0, 0.1, Calibration(0.3)) < 0.5
     True
     """
-    said = coverage(words, text)
-    if said == 1.0 and (near is None or near > -_DILUTED) and said_whole(words, text):
+    if said > _ALL and (near is None or near > -_DILUTED) and said_whole(words, text):
         return 1.0
     if near is None:
         return said

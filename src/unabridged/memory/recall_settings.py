@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from unabridged.errors import InputError
 from unabridged.memory.recall_data import HIT_KINDS, LANES

@@ -39,6 +39,7 @@ _HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _UNSPACED = rf"{_HAN}\u3040-\u30ff\u0e00-\u0e7f\u1780-\u17ff\u1000-\u109f\u0e80-\u0eff"
 _TERM = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+(?:['’][^\W\d_{_UNSPACED}]+)?")
 _QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|«([^»]+)»|「([^」]+)」')
+_ACCENTS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff]+")  # of alphabets; kana keep their marks
 _NEVER = "()(?!)"
 _SUFFIX = re.compile(r"(?<=[^\W\d_]{3})(?:'s|’s|ies|ing|ed|es|s|e|y)$")
 
@@ -125,8 +126,8 @@ def plain(text: str) -> str:
     text = text.casefold()
     if text.isascii():
         return text
-    marked = unicodedata.normalize("NFKD", text)
-    return simplified(unicodedata.normalize("NFC", "".join(c for c in marked if not unicodedata.combining(c))))
+    bare = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
+    return simplified(unicodedata.normalize("NFC", bare))
 
 
 def folded(text: str) -> str:
