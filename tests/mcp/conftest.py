@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import sys
 import threading
@@ -79,7 +80,7 @@ def stdio(tmp_path):
     script = "from unabridged.cli import main; main()"
     place = str(tmp_path / "place")
     args = ["-c", script, "mcp", "--uri", place, "--model", "hashing"]
-    return StdioServerParameters(command=sys.executable, args=args)
+    return StdioServerParameters(command=sys.executable, args=args, env={**os.environ})
 
 
 @pytest.fixture(params=["stdio", "http"])

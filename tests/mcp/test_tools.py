@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import sys
 
@@ -53,7 +54,8 @@ def reading(request, settings, tmp_path, configured, serving):
         path = tmp_path / "config.json"
         path.write_text(json.dumps(settings))
         script = "from unabridged.cli import main; main()"
-        yield StdioServerParameters(command=sys.executable, args=["-c", script, "mcp", "--config", str(path)])
+        args = ["-c", script, "mcp", "--config", str(path)]
+        yield StdioServerParameters(command=sys.executable, args=args, env={**os.environ})
         return
     keys = ServerSettings(keys_file=str(tmp_path / "keys.json"))
     with serving(create_app(configured(tmp_path, **settings), settings=keys)) as address:
@@ -171,6 +173,40 @@ async def test_what_cannot_be_done_is_said_in_words(server, connect, refused) ->
                 await client.read_resource(uri)
 
 
+async def test_resources_are_texts_and_bytes_of_any_dataset(server, own, connect) -> None:
+    note = own.memory("other", "write").add("Éloïse was here.")
+    path = f"unabridged://datasets/other/artifacts/{note.id}"
+    async with connect(server) as client:
+        templates = {each.uri_template for each in (await client.list_resource_templates()).resource_templates}
+        assert len(templates) == 4
+        assert (await client.read_resource(path)).contents[0].text == "Éloïse was here."
+        assert (await client.read_resource(f"{path}/bytes/0-2")).contents[0].text == "É"
+        for span, said in (("0-1", "cut a character"), ("5-999", "not within"), ("a-b", "START-END")):
+            with pytest.raises(Exception, match=said):
+                await client.read_resource(f"{path}/bytes/{span}")
+
+
+async def test_facts_and_entities_are_listed_by_what_they_are(server, own, connect, call) -> None:
+    memory = own.memory("default", "write")
+    with memory.write() as tx:
+        note = tx.artifact("Alice works at Acme. Bob is there too.")
+        alice, acme = tx.entity("Alice", "person", artifact=note), tx.entity("Acme", "organization", artifact=note)
+        tx.edge(alice, "works at", acme, artifact=note)
+        bob = tx.entity("Bob", "person", artifact=note)
+        tx.edge(bob, "works at", acme, artifact=note)
+    async with connect(server) as client:
+        facts = (await call(client, "list", what="facts", entity="alice"))["items"]
+        assert [(each["source"], each["target"]) for each in facts] == [("Alice", "Acme")]
+        people = await call(client, "list", what="entities", type="person", limit=1)
+        more = await call(client, "list", what="entities", type="person", limit=1, cursor=people["cursor"])
+        assert {each["name"] for each in (*people["items"], *more["items"])} == {"Alice", "Bob"}
+        around = await call(client, "graph", entities=["Acme"], limit=2)
+        assert around["more"]
+        shown = await call(client, "show", id=note.id)
+        assert {each["name"] for each in shown["entities"]} == {"Alice", "Acme", "Bob"}
+        assert len(shown["facts"]) == 2
+
+
 async def test_entities_of_one_name_are_told_apart(server, own, connect, refused, call) -> None:
     memory = own.memory("default", "write")
     with memory.write() as tx:
@@ -265,9 +301,9 @@ async def test_over_http_a_key_may_do_what_its_rights_say(tmp_path, configured, 
         "read": {"list": True, "create_entities": False, "embed": False},
         "write": {"list": True, "create_entities": True, "embed": False},
         "embed": {"list": False, "create_entities": False, "embed": True},
-        "elsewhere": {"list": False, "create_entities": False, "embed": True},
+        "elsewhere": {"list": True, "create_entities": False, "embed": True},
     }
-    given = {"list": {}, "create_entities": {"entities": []}, "embed": {"texts": ["x"]}}
+    given = {"list": {"what": "datasets"}, "create_entities": {"entities": []}, "embed": {"texts": ["x"]}}
     with serving(create_app(configured(tmp_path), settings=ServerSettings(keys_file=str(file)))) as address:
         async with httpx2.AsyncClient() as plain:
             assert (await plain.post(f"{address}/mcp", json={})).status_code == 401

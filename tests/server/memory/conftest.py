@@ -15,7 +15,7 @@ from unabridged.config import load_config
 from unabridged.server import ServerSettings, create_app
 
 
-def make_app(folder, *, keys=None, **more):
+def _make_app(folder, *, keys=None, **more):
     config = load_config(
         {
             "embedding": {"provider": "hashing", "dimensions": 256, "cache": False},
@@ -32,7 +32,7 @@ def apps(tmp_path_factory):
     clients = []
 
     def open_one(name="app", **options):
-        client = TestClient(make_app(tmp_path_factory.mktemp(name), **options), base_url="http://127.0.0.1")
+        client = TestClient(_make_app(tmp_path_factory.mktemp(name), **options), base_url="http://127.0.0.1")
         client.__enter__()
         clients.append(client)
         return client
@@ -54,7 +54,7 @@ def memory(client):
 
 
 @contextlib.contextmanager
-def serving(app):
+def _serving(app):
     """The application under uvicorn, on a free port; its address."""
     listening = socket.create_server(("127.0.0.1", 0))
     running = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=5))
@@ -74,5 +74,15 @@ def serving(app):
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     """A whole server on a port."""
-    with serving(make_app(tmp_path_factory.mktemp("served"))) as found:
+    with _serving(_make_app(tmp_path_factory.mktemp("served"))) as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def make_app():
+    return _make_app
+
+
+@pytest.fixture(scope="session")
+def serving():
+    return _serving

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import tarfile
+import tempfile
 
 import pytest
 
@@ -228,3 +229,19 @@ def test_a15_what_has_no_vector_gets_one(client, memory) -> None:
     refused = client.post("/v1/gb/embed")
     memory.embedder = embedder
     assert (refused.status_code, refused.json()["code"]) == (409, "no_embedder")
+
+
+def test_an_export_that_fails_leaves_nothing_behind(client, memory, monkeypatch, tmp_path) -> None:
+    from unabridged.errors import StoreError
+
+    def full(*_, **__):
+        raise StoreError("no room is left")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(memory, "export", full)
+    refused = client.get("/v1/gb/export")
+    assert (refused.status_code, list(tmp_path.iterdir())) == (503, [])
+    monkeypatch.undo()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert client.get("/v1/gb/export").status_code == 200
+    assert list(tmp_path.iterdir()) == []

@@ -7,6 +7,7 @@ import json
 import threading
 import time
 
+import httpx
 import pytest
 
 from unabridged.memory.asking import Asker
@@ -297,3 +298,55 @@ def test_under_way_the_same_key_is_409_and_a_stopping_server_ends_between_two_st
         thread.join(30)
         model.close()
     assert (answers[0].status_code, answers[0].json()["code"]) == (503, "stopped")
+
+
+def test_a_fault_on_the_way_is_an_event_that_tells_nothing(thinking, monkeypatch) -> None:
+    def broken(*_, **__):
+        raise RuntimeError("the text was: Alice works at Acme")
+
+    monkeypatch.setattr(thinking.app.state.server.memory("default"), "remember", broken)
+    told = stream(thinking, "Alice works at Acme.")
+    assert [(name, data["status"]) for name, data in told] == [("error", 500)]
+    assert "Alice" not in json.dumps(told)
+
+
+def test_a_stream_without_news_is_kept_open(thinking, monkeypatch) -> None:
+    from unabridged.server.memory import work
+
+    memory = thinking.app.state.server.memory("default")
+    remember = memory.remember
+    monkeypatch.setattr(work, "_BEAT", 0.02)
+    monkeypatch.setattr(memory, "remember", lambda *args, **given: (time.sleep(0.2), remember(*args, **given))[1])
+    with thinking.stream(
+        "POST", "/v1/gb/remember", json={"text": "x"}, headers={"Accept": "text/event-stream"}
+    ) as answer:
+        said = "".join(answer.iter_text())
+    assert ": still at it" in said
+    assert "event: done" in said
+
+
+@pytest.mark.parametrize("key", [None, "goes-on"])
+def test_who_goes_away_stops_the_work_or_with_a_key_lets_it_go_on(key, tmp_path, make_app, serving) -> None:
+    with ChatServer(latency=0.15) as server:
+        chat = {"model": "tiny", "baseURL": server.url, "apiKey": "k", "cache": False, "concurrency": 2}
+        app = make_app(tmp_path, chat=chat)
+        with serving(app) as address:
+            url, text = f"{address}/v1/gb", {"text": LONG, "chunking": {"size": 200}}
+            headers = {"Accept": "text/event-stream"} | ({"Idempotency-Key": key} if key else {})
+            with httpx.Client() as http, http.stream("POST", f"{url}/remember", json=text, headers=headers) as answer:
+                next(part for part in answer.iter_text() if "extract" in part)
+            if key:
+                until = time.monotonic() + 30
+                while (
+                    again := httpx.post(f"{url}/remember", json=text, headers={"Idempotency-Key": key})
+                ).status_code == 409:
+                    assert time.monotonic() < until
+                    time.sleep(0.1)
+                assert again.headers["Idempotent-Replayed"] == "true"
+                assert len(again.json()["chunks"]) > 3
+            else:
+                time.sleep(1.0)
+                asked = server.total
+                time.sleep(0.6)
+                assert server.total == asked
+                assert httpx.get(f"{url}/artifacts").json()["items"] == []
