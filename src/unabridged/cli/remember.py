@@ -98,7 +98,7 @@ def _remember(
     alone: dict[str, Any] = {"source": source, "idempotency_key": key, "dry_run": dry_run, "trajectory": trajectory}
     found = [_meant(each) for each in sources]
     with _opened(memory, dataset, config, model, chat, chat_url) as opened, Line(quiet=quiet) as line:
-        answers = []
+        answers: list[Any] = []
         for what, value in found:
             if what == "text" or dry_run:
                 text = value if what == "text" else _text(value, what)

@@ -14,7 +14,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from unabridged.errors import UnabridgedError
+from unabridged.errors import ModelMismatch, StoreError, UnabridgedError
 from unabridged.memory.pending import queued
 from unabridged.memory.remember_answer import answered, kept, recalled, revived
 from unabridged.memory.remember_draft import Draft, drafted, offline
@@ -101,11 +101,23 @@ class _Remembering:
         if plan.chunked:
             self.run_.step("chunk_text", "", since=since, chunks=len(plan.chunks), tokens=plan.tokens)
             self.run_.tell("chunk", len(plan.chunks), len(plan.chunks))
+        self._admit()
         self._look()
         self.run_.check()
         if not plan.request.extract or plan.request.defer:
             return self._whole()
         return self._graph()
+
+    def _admit(self) -> None:
+        """Refuse before anything is paid what the store would refuse after it."""
+        if self.memory.store.read_only:
+            raise StoreError("this memory was opened read_only; open it without to remember")
+        stored, embedder = self.memory.settings.get("fingerprint"), self.memory.embedder
+        if embedder is not None and stored not in (None, embedder.fingerprint("document")):
+            raise ModelMismatch(
+                "the dataset's vectors are of another model or settings than this embedder's; "
+                "open it with the embedder that it was made with, or change it with Memory.reembed()"
+            )
 
     def _look(self) -> None:
         """What an earlier run of the same request stored."""

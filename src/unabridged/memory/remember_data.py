@@ -38,8 +38,9 @@ class Options(TypedDict, total=False):
     ``valid_at`` (or ``reference_time``, the same) is when the text was true; ``chunking`` has ``size`` (1,024
     tokens), ``overlap_percent`` (20), ``tokenizer``, ``method``, or is ``False``. ``average`` makes a long
     document's vector of its ``chunks`` or of their ``summaries`` (SPEC L11). ``connect`` looks for facts
-    that need two distant chunks, in a pass of its own over the summaries. ``supersedes=False`` closes no
-    older fact. ``idempotency_key`` makes a request resumable, and replays its answer once it is done.
+    that need two distant chunks, in a pass of its own over the summaries. ``supersedes=False`` (for all, or
+    by kind) closes no older fact. ``idempotency_key`` makes a request resumable, and replays its answer once
+    it is done.
     """
 
     kind: str | None
@@ -62,7 +63,7 @@ class Options(TypedDict, total=False):
     reasoning: Mapping[str, str] | None
     average: Literal["chunks", "summaries"]
     connect: bool
-    supersedes: bool
+    supersedes: bool | Mapping[str, bool]
     idempotency_key: str | None
     trajectory: bool
     dry_run: bool

@@ -144,6 +144,7 @@ def drafted(
         return kept
     reading = _Reading(run, [unit for unit in units if unit.at not in kept], kept, alone=failed is not None)
     reading.run(keep)
+    run.check()  # a call that was called off failed for no reason of its own
     for at, error in sorted(reading.failed.items()):
         if failed is None:
             raise reading.first()

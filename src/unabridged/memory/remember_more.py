@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import re
 import time
 from collections import Counter
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from unabridged.errors import InputError, UnabridgedError
+from unabridged.errors import UnabridgedError
 from unabridged.memory.remember_connect import connect, connected
 from unabridged.memory.remember_draft import Draft, drafted
 from unabridged.memory.remember_image import remembered_image
 from unabridged.memory.remember_plan import Unit, derived_id
-from unabridged.memory.series import Stats, stats_of
-from unabridged.memory.values import moment
+from unabridged.memory.remember_series import observation_of, points_of, window_of
+from unabridged.memory.series import stats_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from unabridged.memory.records import Artifact
     from unabridged.memory.remember_journal import Journal
@@ -28,9 +25,6 @@ if TYPE_CHECKING:
     from unabridged.memory.remember_store import Outcome
 
 __all__ = ["Extras"]
-
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h|d|w)")
-_SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 class Extras:
@@ -113,15 +107,15 @@ class Extras:
         """A text for each series whose observations are wanted: of its points with the new ones, by rule."""
         found: list[dict[str, Any]] = []
         for given in self.plan.request.timeseries:
-            new = _points(given)
+            new = points_of(given)
             if given.get("observations"):
                 known = self.memory.series.named(given["name"])
                 points = sorted([*(self.memory.series.points(known) if known else ()), *new])
-                window = _window(given.get("window"))
+                window = window_of(given.get("window"))
                 if window is not None and points:
                     points = [point for point in points if point[0] > points[-1][0] - window]
                 if points:
-                    text, query = _observation(given, stats_of(points))
+                    text, query = observation_of(given, stats_of(points))
                     found.append({"at": len(found), "text": text, "query": query, "name": given["name"]})
         return found
 
@@ -130,7 +124,7 @@ class Extras:
         for at, given in enumerate(self.plan.request.timeseries):
             session, unit = self.plan.request.artifact["session_id"], given.get("unit")
             series = self.memory.series.create(given["name"], unit=unit, artifact=document, session_id=session)
-            self.memory.series.append(series, _points(given), once=f"{self.plan.id}:{at}")
+            self.memory.series.append(series, points_of(given), once=f"{self.plan.id}:{at}")
             self.series.append(series.id)
 
     def anchored(self, units: Iterable[Unit]) -> list[Unit]:
@@ -146,7 +140,8 @@ class Extras:
         """The last parts: facts between chunks, the image; what the answer says of them."""
         if found := self.journal.more.get("connect"):
             connected(self.run, found, outcomes)
-        image = remembered_image(self.run, document, outcomes) if self.plan.request.image is not None else None
+        picture = self.plan.request.image
+        image = None if picture is None else remembered_image(self.run, picture, document, outcomes)
         return {"series": tuple(self.series), "image_id": image}
 
 
@@ -172,43 +167,3 @@ def _sources(reply: Any) -> list[Any]:
     from unabridged.memory.plain import plain
 
     return [each if isinstance(each, str) else plain(each) for each in getattr(reply, "sources", ())]
-
-
-def _points(given: Mapping[str, Any]) -> list[tuple[dt.datetime, float]]:
-    found = []
-    for each in given.get("points", ()):
-        when, value = (each["time"], each["value"]) if isinstance(each, Mapping) else each
-        at = moment(when, "timeseries.points.time")
-        if at is None:
-            raise InputError("timeseries.points: a point needs a time")
-        found.append((at, float(value)))
-    return found
-
-
-def _window(given: Any) -> dt.timedelta | None:
-    """How much of a series an observation is of: a duration, seconds, or such as ``7d``, ``24h``."""
-    if given is None or isinstance(given, dt.timedelta):
-        return given
-    if isinstance(given, int | float) and not isinstance(given, bool):
-        return dt.timedelta(seconds=given)
-    found = _DURATION.fullmatch(str(given).strip())
-    if not found:
-        raise InputError(f"timeseries.window: found {given!r}, expected seconds, or such as 7d, 24h, 30min")
-    return dt.timedelta(seconds=float(found[1]) * _SECONDS[found[2]])
-
-
-def _observation(given: Mapping[str, Any], stats: Stats) -> tuple[str, str]:
-    """The text of an observation, and the query that says which series and window it is of."""
-    name, unit = given["name"], f" {given['unit']}" if given.get("unit") else ""
-    since, until = stats.since, stats.until
-    span = f"from {since:%Y-%m-%dT%H:%M:%SZ} to {until:%Y-%m-%dT%H:%M:%SZ}"
-    values = {n: f"{getattr(stats, n):g}{unit}" for n in ("first", "last", "minimum", "maximum", "mean")}
-    change = stats.change or 0.0
-    way = "rose" if change > 0 else "fell" if change < 0 else "did not change"
-    moved = f"It {way} by {abs(change):g}{unit}" if change else "It did not change"
-    text = (
-        f"{name} has {stats.count} {'point' if stats.count == 1 else 'points'} {span}. "
-        f"{moved}, from {values['first']} to {values['last']}. "
-        f"Its lowest value was {values['minimum']}, its highest {values['maximum']}, its mean {values['mean']}."
-    )
-    return text, f"{name} {span}"

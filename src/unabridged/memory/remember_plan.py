@@ -7,7 +7,6 @@ stored is one look-up, also after a crash.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,9 @@ from unabridged.embedding.fingerprint import SPLITTER_VERSION
 from unabridged.errors import ConfigError, InputError
 from unabridged.memory.gather import checked_kind
 from unabridged.memory.remember_data import Options
+from unabridged.memory.remember_image import Picture
 from unabridged.memory.remember_names import names_before
+from unabridged.memory.remember_series import listed
 from unabridged.memory.values import checked_metadata, checked_name, checked_text, digest, moment, new_id, now
 from unabridged.text.documents.model import Document
 from unabridged.text.packing import cut, to_chunks
@@ -129,7 +130,7 @@ class Request:
     defer: bool = False
     web_search: int = 0
     timeseries: tuple[Mapping[str, Any], ...] = ()
-    image: Any = field(default=None, repr=False)
+    image: Picture | None = field(default=None, repr=False)
     models: Mapping[str, str] = field(default_factory=dict)
     reasoning: Mapping[str, str] = field(default_factory=dict)
     average: str = "chunks"
@@ -167,21 +168,18 @@ class Request:
             artifact=artifact,
             cutter=Cutter.of(given.get("chunking")),
             reference=reference or valid_at,
-            timeseries=_listed(given.get("timeseries")),
+            timeseries=listed(given.get("timeseries")),
             models=_staged("models", given.get("models")),
             reasoning=_reasoning(given.get("reasoning")),
             average=_one_of("average", given.get("average", "chunks"), ("chunks", "summaries")),
             web_search=_searches(given.get("web_search", False)),
-            image=given.get("image"),
+            image=None if given.get("image") is None else Picture.of(given["image"], text),
             key=key,
+            supersedes=_supersedes(given.get("supersedes", True), checked_kind(given.get("kind"))),
             keep_unsummarized=_one_of("on_summary_failure", given.get("on_summary_failure", "fail"), ("fail", "keep"))
             == "keep",
             document=document,
-            **{
-                name: bool(given[name])
-                for name in ("extract", "summarize", "defer", "connect", "supersedes")
-                if name in given
-            },
+            **{name: bool(given[name]) for name in ("extract", "summarize", "defer", "connect") if name in given},
         )
 
     @property
@@ -189,7 +187,10 @@ class Request:
         """What makes two requests of one key the same."""
         said = {name: str(getattr(self, name)) for name in ("kind", "artifact", "cutter", "models", "reasoning")}
         said |= {name: str(getattr(self, name)) for name in ("extract", "summarize", "defer", "web_search", "average")}
-        said |= {"timeseries": digest(json.dumps(self.timeseries, default=str)), "image": _image_digest(self.image)}
+        said |= {
+            "timeseries": digest(json.dumps(self.timeseries, default=str)),
+            "image": self.image.digest if self.image is not None else "",
+        }
         return digest(self.text, json.dumps(said, sort_keys=True))
 
 
@@ -221,18 +222,11 @@ def _searches(given: Any) -> int:
     return int(given)
 
 
-def _listed(given: Any) -> tuple[Mapping[str, Any], ...]:
-    series = (given,) if isinstance(given, Mapping) else tuple(given or ())
-    for each in series:
-        if not isinstance(each, Mapping) or "name" not in each:
-            raise InputError("timeseries: expected objects with name and points")
-        checked_name(each["name"], "timeseries.name")
-    return series
-
-
-def _image_digest(image: Any) -> str:
-    data = image.get("data") if isinstance(image, Mapping) else image
-    return hashlib.sha256(data).hexdigest() if isinstance(data, bytes) else str(data)
+def _supersedes(given: Any, kind: str) -> bool:
+    """Whether a text closes older facts: as asked, for all or by its kind (SPEC A3)."""
+    if not isinstance(given, Mapping):
+        return bool(given)
+    return bool(given.get(kind, True))
 
 
 @dataclass(frozen=True, slots=True)

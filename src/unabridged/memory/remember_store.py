@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unabridged.embedding.pooling import pool
-from unabridged.errors import RememberFailed
+from unabridged.errors import Cancelled, RememberFailed
 from unabridged.memory.remember_facts import Facts, Moved, Stating
 from unabridged.memory.values import now
 from unabridged.memory.vectors import embed_texts
@@ -98,7 +98,10 @@ class Storing:
         chunks = len(self.run.plan.chunks)
         try:
             yield
+        except Cancelled:
+            raise
         except Exception as error:
+            self.run.check()
             if not chunks:
                 raise
             stored = sum(1 for each in self.run.plan.units if each.id in self.artifacts)
