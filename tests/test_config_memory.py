@@ -168,6 +168,11 @@ def test_searches_say_under_which_key_something_is_missing():
             load_config({"websearch": {"provider": provider}}).search()
 
 
+def test_an_address_or_a_header_that_no_request_can_use_is_named_with_its_key():
+    with pytest.raises(ConfigError, match=r"chat\.headers"):
+        load_config({"chat": {"model": "m", "baseURL": "http://localhost:9/v1", "headers": {"x": "a\nb"}}}).asker()
+
+
 def test_known_hosts_need_no_address_and_local_ones_no_key(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-from-outside")
     for chat, host in (({"model": "m"}, "api.openai.com"), ({"model": "m", "provider": "Ollama"}, "localhost:11434"),

@@ -6,6 +6,7 @@ import json
 import pickle
 import threading
 import time
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -394,11 +395,23 @@ def test_case_32_a_damaged_or_pickled_answer_is_a_miss_with_a_warning(tmp_path):
     at = answer_key("text", "x")
     cache.put({at: {"value": "\ud800 lone", "n": [1]}})
     assert cache.get([at]) == {at: {"value": "\ud800 lone", "n": [1]}}
-    for damage in (b"", b"UBA\x01", b"UBA\x01\0\0\0\0junk", pickle.dumps({"value": 1})):
+    no_json = zlib.compress(b"{")
+    whole = b"UBA\x01" + zlib.crc32(no_json).to_bytes(4, "little") + no_json
+    for damage in (b"", b"UBA\x01", b"UBA\x01\0\0\0\0junk", pickle.dumps({"value": 1}), whole):
         cache._store.set(at, damage)
         with pytest.warns(RuntimeWarning, match="answer cache is damaged"):
             assert cache.get([at]) == {}
     cache.close()
+
+
+def test_answers_stand_beside_the_vectors_or_in_the_folder_that_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("UNABRIDGED_CACHE", str(tmp_path))
+    with AnswerCache() as cache:
+        assert cache.folder == tmp_path / "answers"
+    monkeypatch.delenv("UNABRIDGED_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    with AnswerCache() as cache:
+        assert (cache.folder.name, cache.folder.parent.name) == ("answers", "unabridged")
 
 
 # -- options -------------------------------------------------------------------------------------------

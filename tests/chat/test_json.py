@@ -208,10 +208,10 @@ def test_what_is_missing_is_told_unless_nothing_can_be_meant_but_nothing():
     ],
 )
 def test_awkward_answers_cost_no_more_than_a_moment(text):
-    started = time.perf_counter()
+    started = time.thread_time()
     with pytest.raises(Misfit):
         read(text)
-    assert time.perf_counter() - started < 2.0
+    assert time.thread_time() - started < 2.0
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=8), lambda inner: st.lists(inner, max_size=3)

@@ -80,7 +80,7 @@ def build_search(config: Config) -> WebSearch | None:
     try:
         return open_search(settings.provider, results=settings.results, **given)
     except ConfigError as error:
-        raise ConfigError(spell(("websearch", _KEYS.get(error.path, error.path))), error.problem) from None
+        raise ConfigError(spell(("websearch", *_place(error.path))), error.problem) from None
 
 
 def build_memory(config: Config, **options: Any) -> Memory:
@@ -132,7 +132,7 @@ def _chats(settings: ChatModelSettings, path: Path) -> Iterator[Chat]:
                 headers=_plain(settings.headers),
             )
         except ConfigError as error:
-            raise ConfigError(spell((*path, _KEYS.get(error.path, error.path))), error.problem) from None
+            raise ConfigError(spell((*path, *_place(error.path))), error.problem) from None
 
 
 def _keys(settings: ChatModelSettings, variables: tuple[str, ...], path: Path) -> list[str | None]:
@@ -144,6 +144,11 @@ def _keys(settings: ChatModelSettings, variables: tuple[str, ...], path: Path) -
     if found is None and variables:
         raise ConfigError(spell((*path, "apiKey")), f"not given; give it, or set {' or '.join(variables)}")
     return [found]
+
+
+def _place(option: str) -> tuple[str, ...]:
+    """Where an option stands in the settings."""
+    return tuple(_KEYS.get(part, part) for part in option.split("."))
 
 
 def _plain(secrets: dict[str, SecretStr] | None) -> dict[str, str] | None:

@@ -30,7 +30,7 @@ T = TypeVar("T")
 Steps = Generator["Send | Pause | Do", Any, T]
 
 _TRIES = 5  # of a refusal that may pass, as for embeddings
-_BAD_REPLIES = 2
+_TWICE = frozenset({"bad_reply", "timeout"})  # what took too long takes as long again: minutes, not seconds
 _SMALLEST_BUDGET = 64  # tokens: no answer of ours is shorter
 _LISTEN = 0.05  # seconds: how soon a task that waits notices that it was cancelled
 
@@ -215,7 +215,7 @@ class Sending:
         if not may_retry(fault) and fault.kind != "bad_reply":
             raise error
         self._tries += fault.kind != "rate_limit"  # to wait for a rate costs no tries
-        if self._tries >= (_TRIES if may_retry(fault) else _BAD_REPLIES):
+        if self._tries >= (2 if fault.kind in _TWICE else _TRIES):
             self._give_up(lane, error)
             return 0.0
         wait = pause(fault, max(self._tries, 1))

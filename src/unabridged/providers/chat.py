@@ -40,9 +40,9 @@ class Chat:
     """A chat model behind an OpenAI-compatible host; the object itself is a chat function for ``split(llm=…)``.
 
     ``prices`` are US dollars a million tokens, in and out, or a mapping from model (``*``: any other) to such
-    a pair; with them each reply tells its cost where the provider does not. ``body``, ``headers`` and ``query`` add to every
-    request; ``temperature`` is 0, ``None`` leaves it to the server. ``timeout`` bounds a request in seconds.
-    A base URL without a path means its ``/v1``.
+    a pair; with them each reply tells its cost where the provider does not. ``body``, ``headers`` and
+    ``query`` add to every request; ``temperature`` is 0, ``None`` leaves it to the server. ``timeout`` bounds
+    a request in seconds. A base URL without a path means its ``/v1``.
     """
 
     def __init__(

@@ -22,8 +22,8 @@ __all__ = ["Aliases", "Misfit", "fitted", "read_answer", "without_thought"]
 Aliases = Mapping[str, tuple[str, ...]]
 
 _THOUGHT = r"think|thinking|thought|reasoning|reflection|scratchpad"
-_OPENED = re.compile(rf"<(?:{_THOUGHT})>", re.IGNORECASE)
-_CLOSED = re.compile(rf"</(?:{_THOUGHT})>", re.IGNORECASE)
+_TAG = re.compile(rf"<(?:/|(?P<opens>))(?:{_THOUGHT})>", re.IGNORECASE)
+_ANSWER = re.compile(r"\s*+[{\[\"`]")
 # The form of gpt-oss, where a server hands it on as it is.
 _CHANNEL = re.compile(r"<\|channel\|>\s*final\b[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>")
 _END_MARK = re.compile(r"<\|(?:end|return|im_end|eot_id|endoftext)\|>.*", re.DOTALL)
@@ -59,13 +59,17 @@ def without_thought(text: str) -> str:
     if found:
         text = text[found[-1].end() :]
     text = _END_MARK.sub("", text).strip("\ufeff\u200b \t\r\n")
-    while text and text[0] not in '{["`':  # what begins with the answer is the answer, whatever it quotes
-        opened, closed = _OPENED.search(text), _CLOSED.search(text)
-        if closed is None:
-            return text[: opened.start()].strip() if opened else text
-        before = text[: opened.start()] if opened and opened.start() < closed.start() else ""
-        text = f"{before}{text[closed.end() :]}".strip()
-    return text
+    kept: list[str] = []
+    at, inside = 0, False
+    for tag in _TAG.finditer(text):
+        if not inside and not kept and _ANSWER.match(text, at):
+            break  # what begins with the answer is the answer, whatever it quotes
+        if not inside and tag["opens"] is not None and text[at : tag.start()].strip():
+            kept.append(text[at : tag.start()])
+        elif not inside and tag["opens"] is None:
+            kept = []  # its opening stood in the prompt
+        inside, at = tag["opens"] is not None, tag.end()
+    return "".join([*kept, "" if inside else text[at:]]).strip()
 
 
 def read_answer(text: str, schema: Mapping[str, Any], aliases: Aliases | None = None) -> Any:
