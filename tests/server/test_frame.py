@@ -273,8 +273,13 @@ def test_the_log_says_who_and_what_kind_never_what(client, caplog) -> None:
         client.post("/v1/embeddings?private=query", json={"input": "a private text"}, headers={"x-request-id": "r1"})
         client.get("/v1/gb/private-path")
         client.get("/v1/models/private-model")
+        client.get("/v1/gb/artifacts/private-id")
+        client.get("/v1/gb/artifacts/private-id/text")
     assert "private" not in caplog.text
     assert "POST /v1/embeddings 200" in caplog.text
+    assert "GET /v1/models/{model} 404" in caplog.text
+    assert "GET /v1/gb/artifacts/{artifact_id} 4" in caplog.text
+    assert "GET /v1/gb/artifacts/{artifact_id}/text 4" in caplog.text
     assert "r1" in caplog.text
 
 

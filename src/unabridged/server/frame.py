@@ -154,13 +154,25 @@ class _Exchange:
 
     def _told_of(self) -> None:
         took = time.perf_counter() - self._started
-        # The route's pattern, not the path: a path may hold what a caller typed.
-        route = getattr(self._scope.get("route"), "path", "-")
+        route = _pattern(self._scope)
         self._server.metrics.answered(route, self._status, took)
         if _log.isEnabledFor(logging.INFO):
             caller = getattr(self._scope.get("unabridged.caller"), "id", "-")
             told = (self._scope["method"], route, self._status, took * 1e3, caller, self._id)
             _log.info("%s %s %d %.1f ms %s %s", *told)
+
+
+def _pattern(scope: Scope) -> str:
+    """The path with the names of its parameters in place of what a caller typed; ``-`` where no route was found."""
+    path: str = scope["path"]
+    if scope.get("route") is None:
+        return "-"
+    for name, value in reversed(scope.get("path_params", {}).items()):
+        head, found, tail = path.rpartition(f"/{value}")
+        if not found:
+            return "-"
+        path = f"{head}/{{{name}}}{tail}"
+    return path
 
 
 def _in_brief(error: Exception) -> str:
