@@ -15,8 +15,10 @@ from unabridged.errors import (
     Conflict,
     EmptyText,
     InputError,
+    ModelMismatch,
     ProviderError,
     RememberFailed,
+    StoreError,
 )
 from unabridged.memory import AsyncMemory, Memory
 from unabridged.providers.registry import open_provider
@@ -367,6 +369,13 @@ def test_a16_a27_what_is_wrong_is_refused_before_anything_is_stored(memory, serv
         ({"timeseries": {"points": []}}, InputError, "timeseries"),
         ({"valid_at": "yesterday"}, InputError, "valid_at"),
         ({"web_search": -1}, ConfigError, "web_search"),
+        ({"timeseries": {"name": "n", "points": [("2024-01-01", "many")]}}, InputError, "finite number"),
+        ({"timeseries": {"name": "n", "points": [7]}}, InputError, "timeseries.points"),
+        ({"timeseries": {"name": "n", "points": [{"value": 1, "at": 2}]}}, InputError, "timeseries.points"),
+        ({"image": b"no image"}, InputError, "image"),
+        ({"image": "/nowhere/image.png"}, InputError, "image.png"),
+        ({"image": {"data": b"GIF89a", "captoin": "x"}}, InputError, "image.captoin"),
+        ({"image": {"data": b"GIF89a", "caption": " "}}, InputError, "image.caption"),
     ]
     for given, error, words in wrong:
         with pytest.raises(error, match=words):
@@ -627,8 +636,6 @@ def test_pronouns_are_told_the_names_of_earlier_chunks(memory, server):
 
 
 def test_a18_the_account_that_cannot_be_written_does_not_fail_the_request(memory, monkeypatch):
-    from unabridged.errors import StoreError
-
     def refuse(_rows):
         raise StoreError("no room")
 
@@ -644,3 +651,90 @@ def test_promise_12_no_text_in_a_message(memory, server):
     with pytest.raises(Exception) as caught:
         memory.remember("Zzyzx7 lives in Bergen.\n\n" + LONG, chunking=SMALL)
     assert "Zzyzx7" not in str(caught.value)
+
+
+def test_what_the_store_would_refuse_is_refused_before_anything_is_paid(place, server, embedder, make_embedder):
+    with asking(place, server=server, embedder=embedder) as (memory, _):
+        memory.remember("Alice works at Acme.")
+        asked = server.total
+    wrong = [
+        ({"embedder": embedder, "read_only": True}, StoreError),
+        ({"embedder": make_embedder(name="o")}, ModelMismatch),
+    ]
+    for options, error in wrong:
+        with asking(place, server=server, **options) as (memory, _), pytest.raises(error):
+            memory.remember("Bob works at Acme.")
+    assert server.total == asked
+
+
+def test_a3_what_supersedes_is_a_setting_by_kind(memory):
+    memory.remember("Pia lives in Berlin.")
+    by_kind = {"knowledge": False}
+    assert memory.remember("Pia moved to Paris.", supersedes=by_kind).invalidated_edges == ()
+    made = memory.remember("Pia moved to Rome.", supersedes=by_kind, kind="memory")
+    assert len(made.invalidated_edges) == 2
+
+
+def test_a29_erasure_reaches_the_journal_of_requests_that_failed(memory, server):
+    refuse(server, "<text>.*Person7")
+    for given in (
+        {"metadata": {"user": "ann"}},
+        {"source": "u://1"},
+        {"session_id": "s"},
+        {"metadata": {"user": "bob"}},
+    ):
+        with pytest.raises(ProviderError):
+            memory.remember(LONG, chunking=SMALL, idempotency_key=str(given), **given)
+    kept = memory.requests.list()
+    assert {each.state for each in kept} == {"failed"}
+    assert any(each.detail["drafts"] for each in kept)
+    memory.erase(metadata={"user": "ann"})
+    memory.erase(source="u://1")
+    memory.erase(session_id="s")
+    assert [each.detail["of"]["metadata"] for each in memory.requests.list()] == [{"user": "bob"}]
+
+
+def test_a_journal_keeps_what_was_read_when_a_later_chunk_fails(memory, server):
+    refuse(server, "<text>.*Person7", times=3)
+    given = {"chunking": SMALL, "idempotency_key": "k"}
+    with pytest.raises(ProviderError):
+        memory.remember(LONG, **given)
+    read = len(memory.requests.get("k").detail["drafts"])
+    memory.remember(LONG, **given)
+    found = stages(server)
+    assert found["extract"] + found["summarize"] <= 8 + (4 - read)  # a half that was read is read again, no more
+    assert memory.edges.count() == 24
+    assert "drafts" not in memory.requests.get("k").detail
+
+
+def test_a_request_of_a_dead_process_is_taken_over_and_a_living_ones_is_not(memory):
+    from dataclasses import replace
+
+    from unabridged.memory.processes import me
+
+    memory.remember("Alice works at Acme.", idempotency_key="k")
+    row = memory.requests.get("k")
+    detail = {name: value for name, value in row.detail.items() if name != "answer"}
+    away = {**me(), "host": "another"}
+    memory.requests.put([replace(row, state="running", detail={**detail, "owner": away})])
+    with pytest.raises(Conflict, match="under way"):
+        memory.remember("Alice works at Acme.", idempotency_key="k")
+    memory.requests.put([replace(row, state="running", detail={**detail, "owner": {**me(), "pid": 1 << 22}})])
+    made = memory.remember("Alice works at Acme.", idempotency_key="k")
+    assert made.artifact_id == row.artifact_id
+    assert [edge.fact for edge in made.edges] == ["Alice works at Acme"]
+    assert (made.embedded_entities, made.embedded_edges) == (2, 1)
+    assert memory.artifacts.counts().documents == 1
+
+
+def test_what_only_its_facts_name_takes_the_type_that_another_chunk_knows(memory, server):
+    typed = {
+        "entities": [{"name": "Zeta", "type": "planet", "aliases": [], "description": None, "quote": "Zeta"}],
+        "edges": [],
+    }
+    bare = {"source": "Zeta", "relation": "circles", "target": "Sol", "fact": "Zeta circles Sol", "valid_at": None,
+            "invalid_at": None, "quote": "Zeta circles Sol"}  # fmt: skip
+    server.rule("<text>.*Zeta is there", typed)
+    server.rule("<text>.*Zeta circles", {"entities": [], "edges": [bare]})
+    memory.remember("Zeta is there now.\n\nZeta circles Sol.", chunking={"size": 8, "overlap_percent": 0})
+    assert [each.type for each in memory.entities.named("Zeta")] == ["planet"]

@@ -19,6 +19,7 @@ from unabridged.memory.deletion import Deletion, descendants, remove
 from unabridged.memory.lock import held
 from unabridged.memory.paging import metadata_where, optional
 from unabridged.memory.schema import INDEXES, OUTSIDE
+from unabridged.memory.values import metadata_tags
 from unabridged.memory.where import among, batched, both, either, equals
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from unabridged.memory.dataset import Handle
     from unabridged.memory.memory import Memory
 
-__all__ = ["Erasure", "Proof", "Purge", "erase", "forget_pending", "purge"]
+__all__ = ["Erasure", "Proof", "Purge", "erase", "forget_pending", "forget_requests", "purge"]
 
 PROBE = 48  # bytes of a text that are looked for in the files: long enough that no other text holds them by chance
 
@@ -144,6 +145,25 @@ def _rewrite(handle: Handle, table: str) -> int:
 # -- erase ------------------------------------------------------------------------------------------
 
 
+def forget_requests(
+    memory: Memory, *, session_id: str | None, source: str | None, metadata: Mapping[str, Any] | None
+) -> int:
+    """Forget requests that meet every filter, also those that failed before anything was stored; how many."""
+    if session_id is None and source is None and not metadata:
+        return 0
+    wanted = set(metadata_tags(metadata))
+    doomed = [
+        row.id
+        for row in memory.requests.list()
+        if session_id in (None, row.session_id)
+        and source in (None, (row.detail.get("of") or {}).get("source"))
+        and wanted <= set(metadata_tags((row.detail.get("of") or {}).get("metadata")))
+    ]
+    for part in batched(doomed):
+        memory.requests.delete(among("id", part))
+    return len(doomed)
+
+
 def erase(
     memory: Memory,
     *,
@@ -165,6 +185,7 @@ def erase(
     whole_session = session_id if source is None and not metadata else None
     deletion, counts = memory.store.commit(lambda draft: _erase_rows(draft, where, artifacts, source, whole_session))
     outside = _erase_outside(memory, deletion.artifacts, whole_session, counts["series_ids"])
+    outside["requests"] += forget_requests(memory, session_id=session_id, source=source, metadata=metadata)
     forgetful = (getattr(each, "forget", None) for each in (memory.embedder, memory.asker))
     cached = sum(int(forget(texts) or 0) for forget in forgetful if forget is not None)
     done = purge(memory, drop_snapshots=drop_snapshots)

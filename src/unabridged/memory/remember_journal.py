@@ -137,7 +137,8 @@ class Journal:
 
     def _write(self, state: str, *, fresh: bool = False) -> None:
         assert self._row is not None  # noqa: S101 - asked for only with a key
-        detail: dict[str, Any] = {"digest": self.request.digest, "created_at": self.created_at.isoformat()}
+        given = {name: self.request.artifact[name] for name in ("source", "metadata")}  # what it can be erased by
+        detail: dict[str, Any] = {"digest": self.request.digest, "created_at": self.created_at.isoformat(), "of": given}
         if state == "done":
             detail["answer"] = self.answer
         else:
