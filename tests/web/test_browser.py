@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
 from page_seeding import ENTITIES, FACTS, HOSTILE
@@ -246,6 +247,39 @@ def test_sessions_inferences_vectors_and_settings_tell_what_there_is(looking):
     page = looking.go("settings")
     page.get_by_role("heading", name="In force").wait_for()
     assert "********" in page.inner_text("main")
+
+
+def test_jobs_are_followed_live(looking, tmp_path, monkeypatch):
+    from unabridged.jobs.job import run_job
+    from unabridged.jobs.settings import EmbedderSpec, JobSettings, SinkSettings, SourceSettings
+
+    monkeypatch.setenv("UNABRIDGED_JOBS", str(tmp_path / "jobs"))
+    page = looking.go("jobs")
+    page.get_by_text("No jobs").wait_for()
+    rows = [json.dumps({"text": f"Row {n} tells of ships."}) for n in range(900)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(rows), "utf-8")
+    go_on, held = threading.Event(), threading.Event()
+
+    def watch(progress):
+        if progress.rows >= 300 and not go_on.is_set():
+            held.set()
+            go_on.wait(20)
+
+    settings = JobSettings(
+        SourceSettings((str(tmp_path / "rows.jsonl"),)), SinkSettings(str(tmp_path / "out.parquet")), EmbedderSpec("hashing", {"dimensions": 8}),
+        name="harbour-notes", block_rows=100, price=2.0,
+    )  # fmt: skip
+    running = threading.Thread(target=lambda: run_job(settings, progress=watch))
+    running.start()
+    try:
+        assert held.wait(20)
+        page.get_by_role("article", name="Job harbour-notes").get_by_text("running").wait_for()
+    finally:
+        go_on.set()
+        running.join()
+    page.get_by_role("article", name="Job harbour-notes").get_by_text("done", exact=True).wait_for(timeout=12_000)
+    assert "900" in page.inner_text("main")
+    until(page, "document.getElementById('status').textContent.includes('is done')")
 
 
 # -- for everybody --------------------------------------------------------------------------------------------------

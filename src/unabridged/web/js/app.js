@@ -56,6 +56,7 @@ async function show() {
   first = false;
   announce(document.title);
   document.documentElement.dataset.ready = view.path;
+  performance.mark("interactive"); // for those who measure
 }
 let first = true;
 

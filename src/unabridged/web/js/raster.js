@@ -21,21 +21,28 @@ export class Raster {
   put() { this.context.putImageData(this.image, 0, 0); }
 
   /** A line, `share` (0 … 1) of its colour over what is there; `smooth` costs twice as much, and has no steps. */
-  line(x1, y1, x2, y2, tone, share, { smooth = true, dashed = false } = {}) {
-    const cut = this.#clipped(x1, y1, x2, y2);
-    if (!cut) return;
-    [x1, y1, x2, y2] = cut;
+  line(x1, y1, x2, y2, tone, share, smooth = true, dashed = false) {
+    const [right, bottom] = [this.width - 3, this.height - 3];
+    if (x1 < 1 || x2 < 1 || y1 < 1 || y2 < 1 || x1 > right || x2 > right || y1 > bottom || y2 > bottom) {
+      const cut = this.#clipped(x1, y1, x2, y2);
+      if (cut) this.#drawn(cut[0], cut[1], cut[2], cut[3], tone, share, smooth, dashed);
+    } else this.#drawn(x1, y1, x2, y2, tone, share, smooth, dashed);
+  }
+
+  #drawn(x1, y1, x2, y2, tone, share, smooth, dashed) {
     const steep = Math.abs(y2 - y1) > Math.abs(x2 - x1);
-    const [from, to, a, b] = steep ? [y1, y2, x1, x2] : [x1, x2, y1, y2];
-    const [first, last] = from <= to ? [from, to] : [to, from];
+    const from = steep ? y1 : x1;
+    const to = steep ? y2 : x2;
+    const a = steep ? x1 : y1;
+    const b = steep ? x2 : y2;
     const slope = to === from ? 0 : (b - a) / (to - from);
     const along = steep ? this.width : 1; // what one step forward adds to a place
     const aside = steep ? 1 : this.width;
-    const start = Math.ceil(first);
-    let cross = a + slope * (start - from);
-    let place = start * along;
-    if (smooth) this.#smooth(start, last, cross, slope, place, along, aside, tone, share, dashed);
-    else this.#plain(start, last, cross, slope, place, along, aside, tone, share, dashed);
+    const start = Math.ceil(Math.min(from, to));
+    const last = Math.max(from, to);
+    const cross = a + slope * (start - from);
+    if (smooth) this.#smooth(start, last, cross, slope, start * along, along, aside, tone, share, dashed);
+    else this.#plain(start, last, cross, slope, start * along, along, aside, tone, share, dashed);
   }
 
   #plain(start, last, cross, slope, place, along, aside, tone, share, dashed) {
@@ -54,8 +61,9 @@ export class Raster {
 
   #smooth(start, last, cross, slope, place, along, aside, tone, share, dashed) {
     const { pixels } = this;
-    const whole = share * 256;
-    const [redBlue, green] = [tone & 0xff00ff, tone & 0xff00];
+    const whole = Math.round(share * 256);
+    const redBlue = tone & 0xff00ff;
+    const green = tone & 0xff00;
     for (let at = start; at <= last; at += 1, cross += slope, place += along) {
       if (dashed && at & DASH) continue;
       const floor = Math.floor(cross);
@@ -63,7 +71,7 @@ export class Raster {
       for (let side = 0, spot = place + floor * aside; side < 2; side += 1, spot += aside) {
         const under = pixels[spot];
         pixels[spot] = 0xff000000 | ((under & 0xff00ff) * (256 - part) + redBlue * part) >>> 8 & 0xff00ff | ((under & 0xff00) * (256 - part) + green * part) >>> 8 & 0xff00;
-        part = Math.round(whole) - part;
+        part = whole - part;
       }
     }
   }

@@ -7,7 +7,7 @@ import { calm, colour, h } from "./dom.js";
 import { mixed, packed, Raster } from "./raster.js";
 
 const NEAR = 14; // pixels from a point that still mean it
-const LABELS = 60; // at once; more cover each other
+const LABELS = 30; // at once: more cover each other, and words are the slowest part of a frame
 const SMOOTH = 250_000; // pixels of lines in a frame up to which they are drawn without steps
 const KEY_STEP = 60; // pixels an arrow key moves
 
@@ -179,12 +179,16 @@ export class Scene {
     let pixels = 0;
     const mine = [];
     for (let at = 0; at < source.length; at += 1) {
-      const [one, other] = [source[at], target[at]];
+      const one = source[at];
+      const other = target[at];
       if (!lines[at] || !visible[one] || !visible[other]) continue;
       if (near && (one === picked || other === picked)) { mine.push(at); continue; }
-      const [x1, y1, x2, y2] = [sx[one] * ratio, sy[one] * ratio, sx[other] * ratio, sy[other] * ratio];
+      const x1 = sx[one] * ratio;
+      const y1 = sy[one] * ratio;
+      const x2 = sx[other] * ratio;
+      const y2 = sy[other] * ratio;
       const ended = lines[at] === 2;
-      raster.line(x1, y1, x2, y2, colours.edge, ended ? strength * 0.6 : strength, { smooth, dashed: ended });
+      raster.line(x1, y1, x2, y2, colours.edge, ended ? strength * 0.6 : strength, smooth, ended);
       pixels += Math.min(raster.width, Math.abs(x2 - x1)) + Math.min(raster.height, Math.abs(y2 - y1));
     }
     this.pixels = pixels;
@@ -197,7 +201,7 @@ export class Scene {
     const steep = Math.abs(y2 - y1) > Math.abs(x2 - x1);
     for (const by of [0, 0.8 * this.ratio]) {
       const [dx, dy] = steep ? [by, 0] : [0, by];
-      this.raster.line(x1 + dx, y1 + dy, x2 + dx, y2 + dy, this.colours.accentDisc, 0.9, { dashed });
+      this.raster.line(x1 + dx, y1 + dy, x2 + dx, y2 + dy, this.colours.accentDisc, 0.9, true, dashed);
     }
   }
 
@@ -206,14 +210,18 @@ export class Scene {
 
   #drawPoints() {
     const { raster, sx, sy, visible, near, ratio, colours, grown } = this;
-    for (const strong of near ? [false, true] : [true]) {
-      for (let place = this.count - 1; place >= 0; place -= 1) { // the largest last, so that they are not covered
-        const at = this.order[place];
-        if (!visible[at] || (near && Boolean(near[at]) !== strong)) continue;
-        const tones = strong ? colours.discs : colours.faint;
-        raster.disc(sx[at] * ratio, sy[at] * ratio, Math.max(1.5, this.size[at] * grown) * ratio, tones[this.tone[at] % 10], colours.ground);
-      }
+    const strong = [];
+    for (let place = this.count - 1; place >= 0; place -= 1) { // the largest last, so that they are not covered
+      const at = this.order[place];
+      if (!visible[at]) continue;
+      if (near && near[at]) { strong.push(at); continue; }
+      this.#disc(raster, at, sx[at] * ratio, sy[at] * ratio, grown * ratio, near ? colours.faint : colours.discs);
     }
+    for (const at of strong) this.#disc(raster, at, sx[at] * ratio, sy[at] * ratio, grown * ratio, colours.discs);
+  }
+
+  #disc(raster, at, x, y, grown, tones) {
+    raster.disc(x, y, Math.max(1.5 * this.ratio, this.size[at] * grown), tones[this.tone[at] % 10], this.colours.ground);
   }
 
   #drawRings() {

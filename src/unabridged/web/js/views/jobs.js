@@ -25,7 +25,7 @@ export default async function jobs(root, { heading, still }) {
     const text = JSON.stringify(found);
     if (text === before) return;
     before = text;
-    if (!found.length) { fill(body, empty("No jobs", "A job embeds a whole collection: files, tables, folders. Start one with the command line:", h("code", {}, "unabridged job start"))); return; }
+    if (!found.length) { fill(body, empty("No jobs", "A job embeds a whole collection: files, tables, folders. Start one with the command line:", h("code", {}, "unabridged job run notes.jsonl -o vectors.parquet"))); return; }
     fill(body, found.map((one) => card(one, open)));
   };
   const again = async () => {
@@ -42,7 +42,7 @@ export default async function jobs(root, { heading, still }) {
 
 function card(one, open) {
   const counts = one.counts ?? {};
-  const done = counts.done ?? counts.rows ?? 0;
+  const done = (counts.done ?? 0) + (counts.skipped ?? 0) + (counts.failed ?? 0);
   const total = one.total ?? null;
   const took = one.began ? ((one.ended ?? Date.now() / 1000) - one.began) : null;
   const rate = took > 0 ? done / took : 0;
