@@ -1,0 +1,410 @@
+"""Issue 9, part 1: every kind of source gives the same rows, from any of them on, and says what is wrong with one."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+from jobkit import Bench, read_rows, texts
+
+from unabridged.errors import ConfigError, InputError, MissingExtra, UnreadableFile
+from unabridged.jobs.ignore import Rules
+from unabridged.jobs.job import run_job
+from unabridged.jobs.settings import SinkSettings, SourceSettings
+from unabridged.jobs.shards import Gaps, chosen, shards
+from unabridged.jobs.source import Source, format_of, open_source
+
+ROWS = 50
+
+
+def table() -> pa.Table:
+    return pa.table({"key": [f"k{i}" for i in range(ROWS)], "text": texts(ROWS), "n": list(range(ROWS))})
+
+
+def lines() -> bytes:
+    return b"".join(json.dumps(row).encode() + b"\n" for row in table().to_pylist())
+
+
+def write_parquet(path: Path) -> None:
+    pq.write_table(table(), path, row_group_size=7)
+
+
+def write_arrow(path: Path) -> None:
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table().schema) as writer:
+        writer.write_table(table(), max_chunksize=9)
+
+
+def write_stream(path: Path) -> None:
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table().schema) as writer:
+        writer.write_table(table(), max_chunksize=9)
+
+
+def write_csv(path: Path) -> None:
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter="\t" if path.suffix == ".tsv" else ",")
+    writer.writerow(table().column_names)
+    writer.writerows(row.values() for row in table().to_pylist())
+    path.write_text("\ufeff" + out.getvalue(), "utf-8", newline="")
+
+
+def write_lance(path: Path) -> None:
+    import lance
+
+    lance.write_dataset(table(), str(path), max_rows_per_file=13)
+
+
+def write_saved(path: Path) -> None:
+    """As ``datasets`` lays a dataset down with save_to_disk: Arrow streams, and a state.json that lists them."""
+    path.mkdir()
+    for at, (first, name) in enumerate(((0, "data-00000-of-00002.arrow"), (30, "data-00001-of-00002.arrow"))):
+        part = table().slice(first, 30 if at == 0 else 20)
+        with pa.OSFile(str(path / name), "wb") as file, pa.ipc.new_stream(file, part.schema) as writer:
+            writer.write_table(part)
+    files = [{"filename": "data-00000-of-00002.arrow"}, {"filename": "data-00001-of-00002.arrow"}]
+    (path / "state.json").write_text(json.dumps({"_data_files": files, "_split": None}), "utf-8")
+    (path / "dataset_info.json").write_text("{}", "utf-8")
+
+
+def write_splits(path: Path) -> None:
+    path.mkdir()
+    (path / "dataset_dict.json").write_text(json.dumps({"splits": ["train"]}), "utf-8")
+    write_saved(path / "train")
+
+
+KINDS = {
+    "rows.parquet": write_parquet,
+    "rows.arrow": write_arrow,
+    "stream.arrow": write_stream,
+    "rows.jsonl": lambda path: path.write_bytes(lines()),
+    "rows.jsonl.gz": lambda path: path.write_bytes(gzip.compress(lines())),
+    "rows.jsonl.zst": lambda path: path.write_bytes(zstandard.compress(lines())),
+    "rows.ndjson.bz2": lambda path: path.write_bytes(bz2.compress(lines())),
+    "rows.csv": write_csv,
+    "rows.tsv": write_csv,
+    "rows.lance": write_lance,
+    "saved": write_saved,
+    "splits": write_splits,
+}
+
+
+def gathered(source: Source, start: int = 0) -> tuple[list[str], list[str], list[int]]:
+    ids, found, numbers = [], [], []
+    for part in source.parts():
+        for rows in source.read(part, start):
+            ids += rows.table["id"].to_pylist()
+            found += rows.table["text"].to_pylist()
+            numbers += range(rows.first, rows.first + len(rows))
+    return ids, found, numbers
+
+
+@pytest.fixture(params=KINDS)
+def path(request, tmp_path) -> Path:
+    made = tmp_path / request.param
+    KINDS[request.param](made)
+    return made
+
+
+def test_every_kind_gives_the_same_rows(path) -> None:
+    ids, found, _ = gathered(open_source(SourceSettings((str(path),), id="key")))
+    assert ids == [f"k{i}" for i in range(ROWS)]
+    assert found == texts(ROWS)
+
+
+def test_every_kind_begins_at_any_row(path) -> None:
+    source = open_source(SourceSettings((str(path),), id="key"))
+    for part in source.parts():
+        whole = [each for rows in source.read(part) for each in rows.table["id"].to_pylist()]
+        for start in (0, 1, 8, 13, 29, 49, 50, 99):
+            runs = list(source.read(part, start))
+            assert [each for rows in runs for each in rows.table["id"].to_pylist()] == whole[start:]
+            if runs and len(runs[0]):
+                assert runs[0].first == start
+            assert all(rows.after == rows.first + len(rows) for rows in runs)
+
+
+def test_every_kind_carries_columns_along(path) -> None:
+    source = open_source(SourceSettings((str(path),), id="key", keep=("n",)))
+    found = [each for part in source.parts() for rows in source.read(part) for each in rows.table["n"].to_pylist()]
+    as_text = path.name.split(".")[0] == "rows" and any(kind in path.name for kind in ("json", "csv", "tsv"))
+    assert found == [str(n) if as_text else n for n in range(ROWS)]
+
+
+def test_every_kind_has_an_identity_that_changes_with_it(path, tmp_path) -> None:
+    source = open_source(SourceSettings((str(path),), id="key"))
+    before = [(part.name, part.identity) for part in source.parts()]
+    assert before == [(part.name, part.identity) for part in source.parts()]
+    if path.suffix == ".jsonl":
+        path.write_bytes(lines() + b'{"key": "x", "text": "more"}\n')
+        assert before != [(part.name, part.identity) for part in source.parts()]
+
+
+def test_a_column_that_is_not_there_is_named(path) -> None:
+    source = open_source(SourceSettings((str(path),), text="body", id="key"))
+    if "json" in path.name:  # an object may have it or not: that is a row's own fault
+        rows = next(source.read(next(source.parts())))
+        assert rows.errors[0] == (0, "'body' is missing")
+        return
+    with pytest.raises(ConfigError, match="has no column 'body'.*key"):
+        gathered(source)
+
+
+@pytest.mark.parametrize(
+    ("paths", "kind"),
+    [
+        (("a.parquet",), "parquet"),
+        (("s3://bucket/a.PARQUET",), "parquet"),
+        (("a.jsonl.zst", "b.ndjson"), "jsonl"),
+        (("a.csv.gz",), "csv"),
+        (("a.feather",), "arrow"),
+        (("table.lance/",), "lance"),
+        (("-",), "jsonl"),
+        (("notes.md",), "files"),
+    ],
+)
+def test_formats_are_told_from_endings(paths, kind) -> None:
+    assert format_of(SourceSettings(paths)) == kind
+
+
+def test_a_folder_is_told_from_what_it_holds(tmp_path) -> None:
+    (tmp_path / "tables").mkdir()
+    write_parquet(tmp_path / "tables" / "a.parquet")
+    (tmp_path / "tables" / "inner").mkdir()
+    write_parquet(tmp_path / "tables" / "inner" / "b.parquet")
+    (tmp_path / "tables" / "_delta_log").write_text("a writer's own")
+    assert format_of(SourceSettings((str(tmp_path / "tables"),))) == "parquet"
+    assert len(gathered(open_source(SourceSettings((str(tmp_path / "tables"),))))[0]) == 2 * ROWS
+    (tmp_path / "tables" / "readme.md").write_text("words")
+    assert format_of(SourceSettings((str(tmp_path / "tables"),))) == "files"
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        (SourceSettings(()), ConfigError, "source.paths: found none"),
+        (SourceSettings(("a.parquet", "b.csv")), ConfigError, "found csv, parquet together"),
+        (SourceSettings(("a",), format="xml"), ConfigError, "found 'xml', expected one of parquet"),
+        (SourceSettings(("nowhere.parquet",)), UnreadableFile, "nowhere.parquet: there is no such file"),
+        (SourceSettings(("nothing*.parquet",)), UnreadableFile, "no file matches"),
+        (SourceSettings(("nowhere.lance",)), UnreadableFile, "not a Lance table"),
+        (SourceSettings(("nosuchscheme://x/a.parquet",)), UnreadableFile, "nosuchscheme"),
+    ],
+)
+def test_what_cannot_be_read_is_named(settings, error, message, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error, match=message):
+        list(open_source(settings).parts())
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_a_file_that_is_not_what_its_ending_says_is_named(tmp_path, name) -> None:
+    (tmp_path / name).write_bytes(b"something else entirely, and long enough")
+    with pytest.raises(UnreadableFile, match=f"{name}: not a"):
+        gathered(open_source(SourceSettings((str(tmp_path / name),))))
+
+
+def test_lines_that_cannot_be_read_are_rows_that_failed(tmp_path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(
+        b'{"text": "one"}\n\n   \nnonsense\n[1]\n{"text": 3}\n{"text": "\xff"}\n{"text": "\\ud800"}\n{"text": "two"}\n'
+    )
+    source = open_source(SourceSettings((str(tmp_path / "a.jsonl"),)))
+    (rows,) = source.read(next(source.parts()))
+    assert rows.table["text"].to_pylist() == ["one", None, None, None, None, None, "two"]
+    assert [why for _, why in rows.errors] == [
+        "not JSON",
+        "a list, expected an object",
+        "'text' is a int, expected a string",
+        "not UTF-8 at byte 10 of the line",
+        "'text' has half of a surrogate pair",
+    ]
+
+
+def test_a_csv_may_have_line_breaks_in_fields_and_records_of_another_length(tmp_path) -> None:
+    (tmp_path / "a.csv").write_text('id,text\n1,"two\nlines"\n2\n3,"said ""so"""\n', "utf-8")
+    source = open_source(SourceSettings((str(tmp_path / "a.csv"),), id="id"))
+    (rows,) = source.read(next(source.parts()))
+    assert rows.table["text"].to_pylist() == ["two\nlines", None, 'said "so"']
+    assert rows.errors == ((1, "line 4: 1 fields, expected 2"),)
+    (tmp_path / "b.csv").write_bytes(b"id,text\n1,caf\xe9\n")
+    with pytest.raises(UnreadableFile, match="not UTF-8"):
+        gathered(open_source(SourceSettings((str(tmp_path / "b.csv"),))))
+    assert gathered(open_source(SourceSettings((str(tmp_path / "b.csv"),), encoding="latin-1")))[1] == ["café"]
+    (tmp_path / "c.csv").write_text('id,text\n1,"open\n', "utf-8")
+    with pytest.raises(UnreadableFile, match="line"):
+        gathered(open_source(SourceSettings((str(tmp_path / "c.csv"),))))
+
+
+def test_nulls_numbers_as_ids_and_dictionaries(tmp_path) -> None:
+    column = pa.array(["a", None, "c"]).dictionary_encode()
+    pq.write_table(pa.table({"id": pa.array([7, None, 9]), "text": column}), tmp_path / "a.parquet")
+    source = open_source(SourceSettings((str(tmp_path / "a.parquet"),), id="id"))
+    (rows,) = source.read(next(source.parts()))
+    assert rows.table["id"].to_pylist() == ["7", f"{tmp_path}/a.parquet:1", "9"]
+    assert rows.errors == ((1, "column 'text' is null"),)
+    pq.write_table(pa.table({"text": [1, 2]}), tmp_path / "b.parquet")
+    with pytest.raises(ConfigError, match="column 'text' is int64, expected text"):
+        gathered(open_source(SourceSettings((str(tmp_path / "b.parquet"),))))
+
+
+def test_a_column_of_ours_cannot_be_kept_under_its_name(tmp_path) -> None:
+    pq.write_table(pa.table({"text": ["a"], "vector": [[1.0]], "n": [1]}), tmp_path / "a.parquet")
+    with pytest.raises(ConfigError, match="found 'vector', which is a column of the output"):
+        gathered(open_source(SourceSettings((str(tmp_path / "a.parquet"),), keep=("vector",))))
+    source = open_source(SourceSettings((str(tmp_path / "a.parquet"),), keep=("*",)))
+    (rows,) = source.read(next(source.parts()))
+    assert rows.table.column_names == ["id", "text", "n"]
+    (tmp_path / "a.jsonl").write_text('{"text": "a", "vector": 1}\n')
+    with pytest.raises(ConfigError, match="found 'vector'"):
+        gathered(open_source(SourceSettings((str(tmp_path / "a.jsonl"),), keep=("vector",))))
+
+
+def test_fields_of_lines_are_kept_as_they_stood(bench: Bench) -> None:
+    rows = [{"text": "a", "n": 1, "deep": {"x": [1, None]}}, {"text": "b", "other": "so"}]
+    source = SourceSettings((bench.jsonl(rows),), keep=("*",))
+    run_job(bench.settings(source, bench.out("out.parquet"), block_rows=1))
+    found = read_rows(bench.out("out.parquet"))
+    assert (found["n"], found["deep"], found["other"]) == (["1", None], ['{"x": [1, null]}', None], [None, "so"])
+
+
+def test_standard_input_is_a_source_and_resumed_by_its_content(bench: Bench, monkeypatch) -> None:
+    class Stdin:
+        def __init__(self, data: bytes) -> None:
+            self.buffer = io.BytesIO(data)
+
+    settings = bench.settings(SourceSettings(("-",), id="key"), bench.out("out.parquet"))
+    monkeypatch.setattr(sys, "stdin", Stdin(lines()))
+    assert run_job(settings).counts.done == ROWS
+    more = lines() + b'{"key": "more", "text": "one more"}\n'
+    monkeypatch.setattr(sys, "stdin", Stdin(more))
+    report = run_job(settings)
+    assert (report.counts.done, report.requests) == (ROWS + 1, 5)  # four blocks, and the new row
+    assert read_rows(bench.out("out.parquet"))["id"][-1] == "more"
+
+
+def test_a_folder_of_files_is_a_text_a_file_with_its_identity(bench: Bench) -> None:
+    """SPEC K1: normalised to Markdown, with a source and the original's hash; ignore rules hold."""
+    import hashlib
+
+    docs = bench.folder / "docs"
+    for name, data in {
+        "a.md": b"# A\n\nWords.",
+        "b.html": b"<html><body><h1>Title</h1><p>Some <b>bold</b> words.</p></body></html>",
+        "sub/c.txt": "naïve".encode("utf-16"),
+        "sub/skipped.log": b"log",
+        "sub/keep.log": b"kept",
+        "build/out.txt": b"made",
+        "picture.bin": bytes(range(256)) * 8,
+        ".gitignore": b"*.log\n!keep.log\n/build/\n",
+    }.items():
+        (docs / name).parent.mkdir(parents=True, exist_ok=True)
+        (docs / name).write_bytes(data)
+    source = SourceSettings((str(docs),), keep=("uri", "sha256", "bytes", "text"), ignore=("*.tmp",))
+    report = run_job(bench.settings(source, bench.out("out.parquet")))
+    found = read_rows(bench.out("out.parquet"))
+    assert [Path(each).name for each in found["id"]] == ["a.md", "b.html", "c.txt", "keep.log"]
+    assert found["text"] == ["# A\n\nWords.", "# Title\n\nSome bold words.", "naïve", "kept"]
+    assert found["uri"][0] == (docs / "a.md").as_uri()
+    assert found["sha256"][0] == hashlib.sha256(b"# A\n\nWords.").hexdigest()
+    assert report.passed_over["ignored"] == 2
+    assert report.passed_over["binary"] == 1
+    assert report.counts.adds_up
+    assert report.counts.rows == 4
+
+
+def test_a_file_that_is_named_and_cannot_be_read_has_failed(bench: Bench) -> None:
+    (bench.folder / "a.bin").write_bytes(bytes(range(256)) * 8)
+    (bench.folder / "b.txt").write_bytes("中文文本".encode("gb18030"))
+    (bench.folder / "c.txt").write_bytes(b"words")
+    paths = tuple(str(bench.folder / name) for name in ("a.bin", "b.txt", "c.txt"))
+    report = run_job(bench.settings(SourceSettings(paths), bench.out("out.parquet")))
+    assert (report.counts.done, report.counts.failed, report.causes) == (1, 2, {"unreadable": 2})
+    with pytest.raises(ConfigError, match="found 'nothing', of files there are uri"):
+        open_source(SourceSettings(paths, keep=("nothing",)))
+    (bench.folder / "empty").mkdir()
+    with pytest.raises(InputError, match="no file to read"):
+        list(open_source(SourceSettings((str(bench.folder / "empty"),))).parts())
+
+
+def test_files_of_an_object_store_are_read_through_fsspec(bench: Bench) -> None:
+    import fsspec
+
+    system = fsspec.filesystem("memory")
+    for name in ("a", "b"):
+        with system.open(f"/bucket/rows/{name}.parquet", "wb") as file:
+            pq.write_table(table(), file)
+    with system.open("/bucket/docs/one.md", "wb") as file:
+        file.write(b"# One\n\nWords.")
+    source = open_source(SourceSettings(("memory://bucket/rows/*.parquet",), id="key"))
+    assert gathered(source)[0] == [f"k{i}" for i in range(ROWS)] * 2
+    assert len(gathered(open_source(SourceSettings(("memory://bucket/rows",))))[0]) == 2 * ROWS
+    source = open_source(SourceSettings(("memory://bucket/docs",), keep=("uri",)))
+    (rows,) = source.read(next(source.parts()))
+    assert rows.table["text"].to_pylist() == ["# One\n\nWords."]
+    out = "memory://bucket/out.parquet"
+    report = run_job(bench.settings(SourceSettings(("memory://bucket/rows/a.parquet",), id="key"), SinkSettings(out)))
+    assert report.target == out
+    with system.open("/bucket/out.parquet", "rb") as file:
+        assert pq.read_table(file)["id"].to_pylist() == [f"k{i}" for i in range(ROWS)]
+    assert not [each for each in system.ls("/bucket") if each["name"].endswith(".part")]
+
+
+def test_the_absence_of_an_extra_is_named(tmp_path, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(MissingExtra, match=r"unabridged\[jobs\]"):
+        list(open_source(SourceSettings(("memory://bucket/a.parquet",))).parts())
+    monkeypatch.setitem(sys.modules, "lance", None)
+    with pytest.raises(MissingExtra, match=r"unabridged\[memory\]"):
+        list(open_source(SourceSettings(("a.lance",))).parts())
+
+
+def test_shards_begin_at_the_same_rows_wherever_a_run_begins(tmp_path) -> None:
+    write_parquet(tmp_path / "a.parquet")
+    source = open_source(SourceSettings((str(tmp_path / "a.parquet"),), id="key"))
+    part = next(source.parts())
+    every = [(s.first, s.after, len(s)) for s in shards(source, part, 1, Gaps([]), rows=8, characters=10**9)]
+    assert [after for _, after, _ in every] == [8, 16, 24, 32, 40, 48, 50]
+    done = [(0, 8), (16, 24), (40, 48)]
+    rest = [(s.first, s.after, len(s)) for s in shards(source, part, 1, Gaps(done), rows=8, characters=10**9)]
+    assert rest == [each for each in every if (each[0], each[1]) not in done]
+    small = list(shards(source, part, 1, Gaps([]), rows=100, characters=100))
+    assert all(sum(map(len, s.table["text"].to_pylist()[:-1])) < 100 for s in small)
+    assert [row for s in small for row in range(s.first, s.after)] == list(range(ROWS))
+
+
+def test_chosen_rows_alone_are_read_again(tmp_path) -> None:
+    write_parquet(tmp_path / "a.parquet")
+    source = open_source(SourceSettings((str(tmp_path / "a.parquet"),), id="key"))
+    part = next(source.parts())
+    made = list(chosen(source, part, 1, [3, 30, 31, 49], 100))
+    assert [s.row(at) for s in made for at in range(len(s))] == [3, 30, 31, 49]
+    assert [each for s in made for each in s.table["id"].to_pylist()] == ["k3", "k30", "k31", "k49"]
+    assert list(chosen(source, part, 1, [], 100)) == []
+
+
+@pytest.mark.parametrize(
+    ("patterns", "path", "ignored"),
+    [
+        (["*.log"], "a/b/c.log", True),
+        (["/*.log"], "a/b.log", False),
+        (["a/"], "a/b.txt", True),
+        (["a/"], "a", False),
+        (["a/*.txt"], "a/b/c.txt", False),
+        (["**/x/*.txt"], "q/x/c.txt", True),
+        (["a/**"], "a/b/c", True),
+        (["file[0-9].txt"], "file7.txt", True),
+        (["file[!0-9].txt"], "file7.txt", False),
+        (["# note", "", r"\#real"], "#real", True),
+        (["*", "!a.txt"], "a.txt", False),
+        (["dir/", "!dir/a.txt"], "dir/a.txt", True),
+    ],
+)
+def test_ignore_rules_are_those_of_git(patterns, path, ignored) -> None:
+    assert bool(Rules(patterns).ignores(path)) is ignored
