@@ -154,6 +154,16 @@ def test_a_bare_400_is_tried_in_the_next_form_and_the_first_refusal_of_the_last_
         (404, {"error": {"message": "The model `tiny` does not exist", "code": "model_not_found"}}, "model_not_found"),
         (429, {"error": {"message": "You exceeded your current quota"}}, "quota"),
         (503, "upstream connect error", "upstream_error"),
+        (
+            400,
+            {
+                "error": {
+                    "message": "The response was filtered by our content management policy",
+                    "code": "content_filter",
+                }
+            },
+            "bad_request",
+        ),
     ],
 )
 def test_other_refusals_are_not_taken_for_ignorance_of_a_form(serve, chat_at, status, body, kind):

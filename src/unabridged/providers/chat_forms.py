@@ -52,6 +52,7 @@ _NOT_KNOWN = re.compile(
 )
 _OF_SCHEMA = re.compile(r"response_?format|json_?schema|json mode|structured|guided|grammar|schema")
 _OF_TOOLS = re.compile(r"\btools?\b|tool_|function")
+_OF_CONTENT = re.compile(r"content[ _-]?(?:filter|management|policy|moderation)|flagged|safety")
 _OF_SYSTEM = re.compile(r"system.{0,60}(?:role|message|prompt|support)|role.{0,40}system|roles must alternate")
 
 
@@ -179,4 +180,5 @@ def _is_of_form(error: ProviderError, said: str, form: Form) -> bool:
     if (_OF_SCHEMA if form == "schema" else _OF_TOOLS).search(said):
         return True
     status = error.fault.status
-    return error.fault.kind in _VAGUE and status is not None and 400 <= status < 500 and "reasoning" not in said
+    says_nothing = not _OF_CONTENT.search(said) and "reasoning" not in said
+    return error.fault.kind in _VAGUE and status is not None and 400 <= status < 500 and says_nothing
