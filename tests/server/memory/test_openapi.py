@@ -12,9 +12,10 @@ from schemathesis.transport.serialization import serialize_binary
 
 from unabridged.server.memory import router
 
-# What only the memory can tell (a moment, a cursor, base64) is a 400 that no schema foretells.
-UNTOLD = {"positive_data_acceptance"}
-EXAMPLES = 8
+# What only the memory can tell (a moment, a cursor, base64) is a 400 that no schema foretells; on loopback no key
+# is asked for (test_rights.py holds what is asked elsewhere).
+UNTOLD = {"positive_data_acceptance", "ignored_auth"}
+EXAMPLES = 6
 
 
 @schemathesis.serializer("application/x-tar", "image/png")
@@ -33,6 +34,7 @@ def labels():
 @pytest.fixture(scope="module")
 def operations(address):
     loaded = schemathesis.openapi.from_url(f"{address}/openapi.json")
+    loaded.config.generation.update(with_security_parameters=False)
     return {found.ok().label: found.ok() for found in loaded.get_all_operations()}
 
 

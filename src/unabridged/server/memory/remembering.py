@@ -119,10 +119,10 @@ async def _remember(
     options = options_of(given, memory) | {"idempotency_key": idempotency_key}
     work = partial(memory.remember, given.text, **options)
     if wants_events(request):
-        stream = events(server_of(request), work, answer_of, keep_on=idempotency_key is not None)
+        stream = events(server_of(request), work, Remembered.to_dict, keep_on=idempotency_key is not None)
         return StreamingResponse(stream, media_type=EVENTS, headers={"X-Accel-Buffering": "no"})
     done = await in_thread(server_of(request), work)
-    return reply(request, answer_of(done), headers=_notes(done))
+    return reply(request, done.to_dict(), headers=_notes(done))
 
 
 def options_of(given: RememberRequest, memory: Memory) -> dict[str, Any]:
@@ -135,11 +135,6 @@ def options_of(given: RememberRequest, memory: Memory) -> dict[str, Any]:
     if given.image is not None:
         options["image"] = {**given.image.model_dump(exclude={"data"}), "data": _image(given.image.data)}
     return options
-
-
-def answer_of(done: Remembered) -> dict[str, Any]:
-    """The answer, exactly as SPEC A23 has it."""
-    return done.to_dict()
 
 
 def _notes(done: Remembered) -> dict[str, str]:
