@@ -413,7 +413,7 @@ def test_jobs_are_listed_and_read(bench: Bench) -> None:
     found = read_job(folder, "first")
     assert (found.status, found.running, found.counts.done, found.total) == ("done", False, 10, 10)
     assert json.dumps(found.to_dict())
-    with pytest.raises(ConfigError, match="no job 'third'.*there are first, second"):
+    with pytest.raises(ConfigError, match=r"no job 'third'.*there are first, second"):
         read_job(folder, "third")
 
 

@@ -153,7 +153,7 @@ def test_a_column_that_is_not_there_is_named(path) -> None:
         rows = next(source.read(next(source.parts())))
         assert rows.errors[0] == (0, "'body' is missing")
         return
-    with pytest.raises(ConfigError, match="has no column 'body'.*key"):
+    with pytest.raises(ConfigError, match=r"has no column 'body'.*key"):
         gathered(source)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -138,6 +140,9 @@ def _retry(
     origin = read_job(folder, job).origin
     if not origin:
         raise ConfigError("job", f"{job} was not begun by this program; use unabridged.jobs.job.retry_job")
+    if not Path(origin["here"]).is_dir():
+        raise ConfigError("job", f"{job} was begun in {origin['here']}, which is not there any more")
+    os.chdir(origin["here"])  # relative paths mean what they meant, and rows keep the names made of them
     _work(chosen(Chosen(**origin)), retry=True, as_json=as_json, quiet=quiet)
 
 
@@ -170,7 +175,6 @@ def _show(
 ) -> None:
     """A job's configuration, its runs, and the rows that failed, each with its cause."""
     from dataclasses import asdict
-    from pathlib import Path
 
     from unabridged.jobs.journal import Journal
     from unabridged.jobs.state import read_job

@@ -128,7 +128,7 @@ def chosen(given: Chosen) -> JobSettings:
         },
         options={**options, "chunking": Chunking(**wanted) if wanted else None},
         source={
-            "paths": tuple(_at(given.here, path) for path in paths) or None,
+            "paths": tuple(paths) or None,
             "format": given.source_format,
             "text": given.text_column,
             "id": given.id_column,
@@ -139,7 +139,7 @@ def chosen(given: Chosen) -> JobSettings:
             "dataset": given.dataset,
         },
         sink={
-            "target": None if given.output is None else _at(given.here, given.output),
+            "target": given.output,
             "format": given.sink_format,
             "column": given.column,
             "chunk_vectors": given.chunk_vectors,
@@ -162,15 +162,8 @@ def _split(given: Chosen) -> tuple[str | None, list[str]]:
     """A job file among the paths, and the other paths."""
     paths = list(given.paths or ())
     if paths and paths[0].lower().endswith((".json", ".json5", ".jsonc")):
-        return _at(given.here, paths[0]), paths[1:]
+        return paths[0], paths[1:]
     return None, paths
-
-
-def _at(here: str, path: str) -> str:
-    """A path as it was meant where the command was given."""
-    if path == "-" or "://" in path or Path(path).is_absolute() or str(Path.cwd()) == here:
-        return path
-    return str(Path(here) / path)
 
 
 def _kept(given: Chosen) -> dict[str, Any]:

@@ -140,7 +140,7 @@ def _waits(embedder: Embedder, pretended: _Pretended) -> float:
 def _waiting(settings: JobSettings, total: _Total) -> Iterator[Shard]:
     source, spans = open_source(settings.source), _done(settings)
     for part in source.parts():
-        known = spans.get((part.name, part.identity), [])
+        known = spans.get((part.key, part.identity), [])
         total.done_before += sum(after - first for first, after in known)
         yield from shards(source, part, 0, Gaps(known), rows=settings.block_rows, characters=settings.block_characters)
 

@@ -213,9 +213,9 @@ class _Job:
         """Every part, as it is now."""
         self.parts = list(self.source.parts())
         for part in self.parts:
-            state = self.journal.part(part.name, part.identity)
+            state = self.journal.part(part.key, part.identity)
             self.states[state.number] = part, state
-        for gone in self.journal.parts().keys() - {part.name for part in self.parts}:
+        for gone in self.journal.parts().keys() - {part.key for part in self.parts}:
             self.journal.finish_part(self.journal.part(gone, _GONE).number, 0)
         known = [part.rows if part.rows is not None else state.rows for part, state in self.states.values()]
         self.total = None if any(rows is None for rows in known) else sum(rows or 0 for rows in known)

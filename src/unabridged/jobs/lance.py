@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from unabridged.errors import ConfigError, MissingExtra, UnreadableFile
+from unabridged.jobs.places import lasting
 from unabridged.jobs.sink import FINGERPRINT
 from unabridged.jobs.source import Part, as_rows, kept_columns
 
@@ -41,7 +42,7 @@ class LanceSource:
         """A table each."""
         for path in self._settings.paths:
             table = open_table(path, self._settings.storage)
-            yield Part(path, table_identity(path, self._settings.storage), table.count_rows(), table)
+            yield Part(path, table_identity(path, self._settings.storage), table.count_rows(), table, lasting(path))
 
     def read(self, part: Part, start: int = 0) -> Iterator[Rows]:
         """The rows of a table, from any of them on."""

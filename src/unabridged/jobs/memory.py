@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from unabridged.errors import JobError, ModelMismatch
 from unabridged.jobs.known import id_hash
+from unabridged.jobs.places import lasting
 from unabridged.jobs.rows import OWN
 from unabridged.jobs.source import Part, Rows
 from unabridged.memory import Memory
@@ -47,7 +48,7 @@ class MemorySource:
         for path in self._settings.paths:
             with self._open(path) as memory:
                 head = memory.source.ask(lambda view: view.head.seq)
-                yield Part(path, f"head {head}", None, path)
+                yield Part(path, f"head {head}", None, path, lasting(path))
 
     def read(self, part: Part, start: int = 0) -> Iterator[Rows]:
         """The artifacts from one of them on."""

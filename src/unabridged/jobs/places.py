@@ -16,7 +16,7 @@ from unabridged.errors import MissingExtra, UnreadableFile
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["Place", "digest_of", "find", "is_remote", "place_of"]
+__all__ = ["Place", "digest_of", "find", "is_remote", "lasting", "place_of"]
 
 _URI = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 _MAGIC = re.compile(r"[*?[]")
@@ -56,6 +56,11 @@ class Place:
         return f"{info.size}/{info.mtime_ns}"
 
     @property
+    def lasting(self) -> str:
+        """Its name from wherever the program is run."""
+        return self.path if self.local else self.name
+
+    @property
     def is_folder(self) -> bool:
         """Whether it is a folder."""
         return bool(self.system.get_file_info(self.path).type == pafs.FileType.Directory)
@@ -77,6 +82,11 @@ def is_remote(path: str) -> bool:
     (True, False)
     """
     return bool(_URI.match(path))
+
+
+def lasting(path: str) -> str:
+    """A path that means the same from wherever the program is run."""
+    return path if is_remote(path) else str(Path(path).absolute())
 
 
 def place_of(path: str, storage: Mapping[str, str] | None = None) -> Place:

@@ -41,12 +41,21 @@ _PACKED = (".gz", ".zst", ".zstd", ".bz2")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What can change by itself. ``rows`` is how many it has, if that is known without reading it."""
+    """What can change by itself. ``rows`` is how many it has, if that is known without reading it.
+
+    ``name`` is as the user wrote it, for ids and messages; ``place`` says the same from wherever the job is run.
+    """
 
     name: str
     identity: str
     rows: int | None = None
     at: Any = field(default=None, repr=False, compare=False)
+    place: str = ""
+
+    @property
+    def key(self) -> str:
+        """What the journal knows the part by."""
+        return self.place or self.name
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -58,7 +58,7 @@ class LineSource:
                 yield Part(_STDIN, f"read {time.time_ns()}")
                 continue
             for place in find(path, self._settings.storage, endings=_ENDINGS):
-                yield Part(place.name, place.identity, None, place)
+                yield Part(place.name, place.identity, None, place, place.lasting)
 
     def read(self, part: Part, start: int = 0) -> Iterator[Rows]:
         """The rows of a file; those before ``start`` are passed over without being parsed, where lines are rows."""

@@ -35,7 +35,7 @@ class ParquetSource:
         for path in self._settings.paths:
             for place in find(path, self._settings.storage, endings=(".parquet", ".pq")):
                 with _opened(place) as file:
-                    yield Part(place.name, place.identity, file.metadata.num_rows, place)
+                    yield Part(place.name, place.identity, file.metadata.num_rows, place, place.lasting)
 
     def read(self, part: Part, start: int = 0) -> Iterator[Rows]:
         """The rows of a file, from any of them on."""
@@ -89,7 +89,7 @@ class ArrowSource:
                 else find(path, self._settings.storage, endings=(".arrow", ".feather", ".ipc"))
             )
             for place in places:
-                yield Part(place.name, place.identity, None, place)
+                yield Part(place.name, place.identity, None, place, place.lasting)
 
     def read(self, part: Part, start: int = 0) -> Iterator[Rows]:
         """The rows of a file, from any of them on."""

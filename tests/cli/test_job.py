@@ -1,0 +1,179 @@
+"""Issue 9, part 4: the command line of jobs: run from a file or flags, retry, list, status, show, dry run."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from unabridged.cli.app import run
+from unabridged.cli.job_progress import JobLine
+from unabridged.jobs.state import JobProgress
+from unabridged.testing import LoopbackProvider
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("UNABRIDGED_JOBS", str(tmp_path / "jobs"))
+    monkeypatch.setenv("UNABRIDGED_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("UNABRIDGED_CONFIG", raising=False)
+    rows = [f"row {i} about boats" for i in range(30)]
+    pq.write_table(pa.table({"key": [f"k{i}" for i in range(30)], "body": rows}), "rows.parquet")
+    return tmp_path
+
+
+FLAGS = ["rows.parquet", "-o", "out.parquet", "--text-column", "body", "--id", "key", "--model", "hashing"]
+
+
+def test_a_job_by_flags_says_what_it_did_in_a_line(place, capsys) -> None:
+    assert run(["job", "run", *FLAGS, "-k", "body", "-d", "16", "--name", "mine"]) == 0
+    out, said = capsys.readouterr()
+    assert out == ""
+    assert said.startswith("mine: 30 rows, 30 done, 30 chunks, ")
+    assert said.rstrip().endswith(f"-> {place / 'out.parquet'}")
+    found = pq.read_table("out.parquet")
+    assert found["id"].to_pylist() == [f"k{i}" for i in range(30)]
+    assert found.schema.field("vector").type.list_size == 16
+    assert "body" in found.column_names
+
+
+def test_a_job_file_has_all_of_it_and_the_command_line_wins(place, capsys) -> None:
+    Path("job.json").write_text(
+        """{
+          // comments, as in every configuration
+          "embedding": {"provider": "hashing", "dimensions": 12},
+          "job": {"source": {"paths": "rows.parquet", "text": "body", "id": "key"}, "sink": "out.jsonl", "name": "filed"},
+        }""",
+        "utf-8",
+    )
+    assert run(["job", "run", "job.json", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["id"], report["status"], report["counts"]["done"]) == ("filed", "done", 30)
+    assert len(json.loads(Path("out.jsonl").read_text().splitlines()[0])["vector"]) == 12
+    assert run(["job", "run", "job.json", "-d", "6", "-o", "other.jsonl", "--name", "other", "-q"]) == 0
+    assert len(json.loads(Path("other.jsonl").read_text().splitlines()[0])["vector"]) == 6
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("job", "message"),
+    [
+        ({"source": "rows.parquet"}, "job.sink: not given"),
+        ({"sink": "out.parquet"}, "job.source: not given"),
+        ({"source": 5, "sink": "o.parquet"}, "job.source: found 5"),
+        (
+            {"source": "rows.parquet", "sink": "o.parquet", "maxCots": 1},
+            "job.maxCots: unknown key, did you mean maxCost?",
+        ),
+        ({"source": "rows.parquet", "sink": "o.parquet", "maxCost": 1}, "max_cost: needs a price"),
+    ],
+)
+def test_a_job_file_that_is_wrong_is_told_by_the_key(place, capsys, job, message) -> None:
+    Path("job.json").write_text(json.dumps({"embedding": {"provider": "hashing"}, "job": job}))
+    assert run(["job", "run", "job.json"]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_dry_run_counts_and_sends_nothing(place, capsys) -> None:
+    assert run(["job", "run", *FLAGS, "--dry-run", "--price", "2"]) == 0
+    out = dict(line.rsplit("  ", 1) for line in capsys.readouterr().out.splitlines())
+    told = {name.strip(): value for name, value in out.items()}
+    assert (told["rows to do"], told["requests"], told["chunks"]) == ("30", "1", "30")
+    assert not Path("out.parquet").exists()
+    assert run(["job", "run", *FLAGS, "--dry-run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 30
+
+
+def test_list_status_and_show(place, capsys) -> None:
+    assert run(["job", "list"]) == 0
+    assert capsys.readouterr().out == "no jobs here\n"
+    run(["job", "run", *FLAGS, "--name", "mine", "-q"])
+    assert run(["job", "list"]) == 0
+    assert "mine  done" in capsys.readouterr().out
+    assert run(["job", "list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["counts"]["done"] == 30
+    assert run(["job", "status", "mine"]) == 0
+    out = capsys.readouterr().out
+    assert "30 of 30" in out
+    assert "hashing/bag-of-words" in out
+    assert run(["job", "show", "mine"]) == 0
+    assert "run 1 " in capsys.readouterr().out
+    assert run(["job", "status", "nothing"]) == 2
+    assert "there are mine" in capsys.readouterr().err
+
+
+def test_failed_rows_are_shown_and_retried_by_the_jobs_id(place, capsys) -> None:
+    Path("rows.jsonl").write_text('{"text": "good"}\n{"text": 7}\nnot json\n', "utf-8")
+    assert run(["job", "run", "rows.jsonl", "-o", "out.jsonl", "--model", "hashing", "--name", "mine"]) == 1
+    said = capsys.readouterr().err
+    assert "2 rows failed: 'unabridged job show mine' says why" in said
+    assert run(["job", "show", "mine"]) == 0
+    out = capsys.readouterr().out
+    assert "unreadable: 'text' is a int, expected a string (tried 1 time)" in out
+    assert "not JSON" in out
+    assert run(["job", "show", "mine", "--json", "--limit", "1"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["failures"]) == 1
+    assert run(["job", "retry", "mine", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["counts"]["failed"] == 2
+
+
+def test_a_retry_is_the_same_job_wherever_it_is_given(place, capsys, monkeypatch, tmp_path_factory) -> None:
+    Path("rows.jsonl").write_text('{"text": "good"}\n{"text": 7}\n', "utf-8")
+    run(["job", "run", "rows.jsonl", "-o", "out.jsonl", "--model", "hashing", "--name", "mine", "-q"])
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    assert run(["job", "retry", "mine", "-q"]) == 1
+
+
+def test_a_budget_stops_the_job_and_says_how_to_go_on(place, capsys) -> None:
+    with LoopbackProvider() as server:
+        flags = [*FLAGS[:-1], "openai/bench", "--base-url", server.url, "--no-cache", "--concurrency", "1"]
+        import os
+
+        os.environ["OPENAI_API_KEY"] = "k"
+        try:
+            assert run(["job", "run", *flags, "--max-requests", "1"]) in (0, 1)
+        finally:
+            del os.environ["OPENAI_API_KEY"]
+        assert server.total == 1
+    capsys.readouterr()
+
+
+def test_another_configuration_is_told_and_forked(place, capsys) -> None:
+    run(["job", "run", *FLAGS, "--name", "mine", "-q"])
+    assert run(["job", "run", *FLAGS, "--name", "mine", "-d", "8"]) == 2
+    assert "was begun otherwise (dimensions was 256, is 8" in capsys.readouterr().err
+    assert run(["job", "run", *FLAGS, "--name", "mine", "-d", "8", "--on-change", "fork"]) == 0
+    assert "mine-2: 30 rows" in capsys.readouterr().err
+    assert Path("out-2.parquet").exists()
+
+
+def test_progress_on_a_terminal_and_a_line_a_minute_in_a_pipe(place, capsys, monkeypatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    def step(rows: int) -> JobProgress:
+        return JobProgress(
+            rows, 100, 2, 1, 1000 * rows, rows // 10, 0.5, 1.0, "writing" if rows == 100 else "embedding"
+        )
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with JobLine(quiet=False) as line:
+        for rows in (10, 50, 100):
+            line.step(step(rows))
+    monkeypatch.undo()
+    assert "50" in terminal.getvalue() or "100" in terminal.getvalue()
+    monkeypatch.setattr("unabridged.cli.job_progress._A_LINE_EVERY", 0.0)
+    with JobLine(quiet=False) as line:
+        line.step(step(50))
+    assert "50 of 100 rows" in capsys.readouterr().err
+    with JobLine(quiet=True) as line:
+        line.step(step(50))
+    assert capsys.readouterr().err == ""
