@@ -16,7 +16,9 @@ export function link(view, rest = [], query = {}) {
   const shown = new URLSearchParams();
   const given = currentDataset() === "default" ? query : { dataset: currentDataset(), ...query };
   for (const [name, value] of Object.entries(given)) {
-    if (value !== null && value !== undefined && value !== "") shown.set(name, value);
+    for (const each of Array.isArray(value) ? value : [value]) {
+      if (each !== null && each !== undefined && each !== "") shown.append(name, each);
+    }
   }
   const path = [view, ...[rest].flat().map(encodeURIComponent)].join("/");
   return `#/${path}${shown.size ? `?${shown}` : ""}`;

@@ -9,6 +9,7 @@ import { mixed, packed, Raster } from "./raster.js";
 const NEAR = 14; // pixels from a point that still mean it
 const LABELS = 30; // at once: more cover each other, and words are the slowest part of a frame
 const SMOOTH = 250_000; // pixels of lines in a frame up to which they are drawn without steps
+const SAID = 24; // lines of the chosen point up to which their words are drawn
 const KEY_STEP = 60; // pixels an arrow key moves
 
 export class Scene {
@@ -26,6 +27,7 @@ export class Scene {
     this.hovered = null;
     this.frames = 0;
     this.spent = 0;
+    this.said = null; // the words of a line, by its number
     this.named = true; // whether names stand beside points that nobody points at
     this.onPick = onPick;
     this.onHover = onHover;
@@ -156,6 +158,7 @@ export class Scene {
     this.context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     if (this.count) {
       this.#drawRings();
+      this.#drawRelations();
       this.#drawLabels();
     }
     this.frames += 1;
@@ -192,8 +195,8 @@ export class Scene {
       pixels += Math.min(raster.width, Math.abs(x2 - x1)) + Math.min(raster.height, Math.abs(y2 - y1));
     }
     this.pixels = pixels;
-    for (const at of mine) this.#strong(sx[source[at]] * ratio, sy[source[at]] * ratio, sx[target[at]] * ratio, sy[target[at]] * ratio, lines[at] === 2);
     this.mine = mine;
+    for (const at of mine) this.#strong(sx[source[at]] * ratio, sy[source[at]] * ratio, sx[target[at]] * ratio, sy[target[at]] * ratio, lines[at] === 2);
   }
 
   /** A line of the chosen point, as wide as two. */
@@ -236,11 +239,34 @@ export class Scene {
     }
   }
 
+  /** What the lines of the chosen point say, where there is room for it. */
+  #drawRelations() {
+    const { context, sx, sy, mine, source, target, said } = this;
+    if (!said || !mine?.length || mine.length > SAID) return;
+    context.font = `11px ${this.colours.font}`;
+    context.textAlign = "center";
+    context.lineWidth = 3;
+    const words = new Map(); // several facts between the same two stand on one line
+    for (const at of mine) {
+      const pair = source[at] < target[at] ? `${source[at]} ${target[at]}` : `${target[at]} ${source[at]}`;
+      words.set(pair, { at, text: words.has(pair) ? `${words.get(pair).text}, ${said(at)}` : said(at) });
+    }
+    for (const { at, text } of words.values()) {
+      const [dx, dy] = [sx[target[at]] - sx[source[at]], sy[target[at]] - sy[source[at]]];
+      if (Math.hypot(dx, dy) < 6 * text.length) continue;
+      const [x, y] = [sx[source[at]] + dx / 2, sy[source[at]] + dy / 2 + 3];
+      context.strokeStyle = this.colours.paper;
+      context.strokeText(text, x, y);
+      context.fillStyle = this.colours.accent;
+      context.fillText(text, x, y);
+    }
+  }
+
   #drawLabels() {
     const { context, sx, sy } = this;
     const zoomed = this.view.scale / Math.min(this.width, this.height);
     const most = this.near ? LABELS : Math.round(Math.min(LABELS, 14 * zoomed ** 1.4 + 6));
-    context.font = "12px system-ui, sans-serif";
+    context.font = `12px ${this.colours.font}`;
     context.textAlign = "center";
     context.lineJoin = "round";
     context.lineWidth = 3;
@@ -335,5 +361,6 @@ function colours() {
   return {
     ground, discs, faint: discs.map((one) => mixed(one, ground, 0.25)), edge: packed(colour("ink-2")), accentDisc: packed(colour("accent")),
     paper: colour("panel"), accent: colour("accent"), ink: colour("ink"),
+    font: getComputedStyle(document.body).fontFamily,
   };
 }

@@ -17,7 +17,7 @@ export default async function graph(root, { heading, query, still }) {
   const count = h("p", { class: "muted", "aria-live": "polite" });
   fill(root, h("div", { class: "head" }, heading, count), h("div", { class: "graph-layout" }, stage, side));
   let view = null;
-  await shown(stage, memory.get("graph", { limit: query.get("limit") ?? 5000, around: query.get("around") }), (data) => {
+  await shown(stage, memory.get("graph", { limit: query.get("limit") ?? 5000, around: query.get("around"), type: query.getAll("type") }), (data) => {
     if (!data.nodes.id.length) {
       return empty("No entities yet", "When a text is remembered, the people, places and things in it appear here, with the facts that join them.", h("a", { class: "button", href: link("preview") }, "Preview how a text is cut"));
     }
@@ -42,6 +42,7 @@ function drawn(data, side, count, query) {
     label: `Graph of ${plural(nodes.id.length, "entity", "entities")} and ${plural(edges.id.length, "fact")}. Arrow keys move, plus and minus zoom, 0 shows everything, Enter chooses what is in the middle. The same entities are in the list after it.`,
     onPick: (at) => { select(at); },
   });
+  scene.said = (at) => edges.relations[edges.relation[at]].slice(0, 40);
   window.unabridgedScene = scene; // for those who measure
   const columns = {
     x: Float32Array.from(nodes.x, (x) => x / 1e4), y: Float32Array.from(nodes.y, (y) => y / 1e4),
@@ -100,6 +101,11 @@ function drawn(data, side, count, query) {
     return h("label", { class: "check small" }, box, h("i", { class: "swatch", style: { "--tone": tone(one.at) } }), h("span", { class: "breaks" }, one.name), h("span", { class: "muted num" }, number(one.count)));
   }));
 
+  // Where not everything is drawn, the server can be asked for some types alone.
+  const alone = data.total.nodes > data.shown.nodes || query.has("type")
+    ? h("div", { class: "line" }, button("Draw only these", () => go("graph", [], { type: types.filter((one) => one.on).map((one) => one.name) }), { kind: "little" }),
+      query.has("type") ? h("a", { class: "button little", href: link("graph") }, "All types") : null) : null;
+
   const shownAt = h("output", { class: "small num" }, "all times");
   const slide = h("input", { type: "range", min: 0, max: 1000, value: 1000, "aria-label": "Moment", "aria-valuetext": "all times" });
   const at = (place) => first + (last - first) * place / 1000;
@@ -135,7 +141,7 @@ function drawn(data, side, count, query) {
       h("button", { type: "button", class: "row-link named", onClick: () => scene.pick(index, { go: true }) }, h("span", { dir: "auto" }, nodes.name[index]), h("span", { class: "muted num" }, number(nodes.degree[index])))))));
   });
 
-  fill(side, h("div", { class: "panel padded" }, about), h("div", { class: "panel padded stack" }, field("Find", find), suggestions, times, legend, list),
+  fill(side, h("div", { class: "panel padded" }, about), h("div", { class: "panel padded stack" }, field("Find", find), suggestions, times, legend, alone, list),
     query.get("around") ? h("div", {}, h("a", { class: "button little", href: link("graph") }, "Show the whole graph")) : null);
   const tools = h("div", { class: "tools", role: "group", "aria-label": "Zoom" }, iconButton("Zoom in", "plus", () => scene.zoom(1.4)), iconButton("Zoom out", "minus", () => scene.zoom(1 / 1.4)), iconButton("Show everything", "fit", () => scene.fit()));
   scene.element.append(tools);
