@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from unabridged.errors import InputError, StoreError
+from unabridged.errors import InputError, StoreError, UnabridgedError
 from unabridged.memory.lanes import DOCUMENTS, INDEXES_OF, Asking, Found, Ranking, holdings
 from unabridged.memory.lanes_graph import graph_lane
 from unabridged.memory.lanes_names import names_lane
@@ -19,9 +19,11 @@ from unabridged.memory.recall_data import Citation, Degraded, Hit, Recalled
 from unabridged.memory.recall_fuse import diverse
 from unabridged.memory.recall_hits import Brief, chunked, cited, rows_of, text_of, whole_of
 from unabridged.memory.recall_query import Meant, calibration_of, meant
-from unabridged.memory.recall_rank import NEAR, Candidate, ranked
+from unabridged.memory.recall_rank import NEAR, Candidate, ranked, reread
 from unabridged.memory.recall_score import Calibration, cosines, relevance
 from unabridged.memory.recall_words import coverage, words_in
+from unabridged.memory.trouble import Gone
+from unabridged.providers.rerank import as_reranker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -37,6 +39,7 @@ T = TypeVar("T")
 By = dict[str, "Mapping[str, Ranking]"]  # lane -> index -> what it found there
 
 DEPTH = 32  # rows that each index of a lane brings, at least
+INTO = 3  # documents that a second pass goes into
 HEAD = 4  # times the limit: how far down a reranker and diversity look
 
 _pool = ThreadPoolExecutor(4, thread_name_prefix="unabridged-lane")
@@ -72,8 +75,10 @@ class Recall:
             return self._recalled((), 0)
         asking = self._asking()
         found = self._asked(asking)
-        candidates = self._timed("rows", lambda: self._candidates(asking, found))
-        order = ranked(self._scored(candidates), self.settings, at=self.scope.at)
+        order = self._timed("rows", lambda: self._order(asking, found))
+        if self.settings.passes > 1 and (documents := _documents(order)):
+            order = self._timed("second pass", lambda: self._again(asking, found, documents))
+        order = [each for each in order if each.index in self.settings.kinds]
         kept = [each for each in order if each.score >= self.settings.threshold]
         chosen = self._timed("whole", lambda: self._whole(self._chosen(kept)))
         evidence = self._timed("evidence", lambda: cited(self.view, [each.record for each in chosen], self.scope))
@@ -103,7 +108,7 @@ class Recall:
             words=self.words,
             scope=self.scope,
             holdings=holdings(self.view),
-            indexes=frozenset(self.settings.kinds),
+            indexes=frozenset(self.settings.kinds) | ({"passage"} if "document" in self.settings.kinds else set()),
             vector=self.meant.vector,
             depth=max(DEPTH, 2 * self.settings.limit),
         )
@@ -128,6 +133,8 @@ class Recall:
     ) -> Mapping[str, Ranking]:
         try:
             return self._timed(name, lambda: lane(asking))
+        except Gone:  # the whole question is asked again, of the newest state
+            raise
         except StoreError as error:
             self.degraded.append(Degraded(name, str(error)))
             return {}
@@ -152,16 +159,37 @@ class Recall:
 
     # -- choosing -------------------------------------------------------------------------------------
 
-    def _candidates(self, asking: Asking, found: By) -> list[Candidate]:
-        """What any lane found, with its row; a document with chunks is whole, one without is a passage."""
+    def _order(self, asking: Asking, found: By, inside: Mapping[str, float] | None = None) -> list[Candidate]:
+        """All candidates, best first; whole documents last of the indexes, for their chunks tell of them."""
         every = [each for by in found.values() for ranking in by.values() for each in ranking]
         whole = chunked(self.view, {each.id for each in every if each.role == "document"})
-        candidates = []
-        for index in self.settings.kinds:
+        done: list[Candidate] = []
+        for index in sorted(asking.indexes, key=lambda each: each == "document"):
             scores, places = _scores(found, index, whole)
+            if index == "document":
+                for id_, near in _documents(done).items():
+                    scores.setdefault(id_, {})["chunks"] = near
+                    places.setdefault(id_, None)
             rows = rows_of(self.view, INDEXES_OF[index][0], places, asking.where(index))
-            candidates += [Candidate(index, *rows[id_], found=scores[id_]) for id_ in scores if id_ in rows]
-        return candidates
+            candidates = [Candidate(index, *rows[id_], found=scores[id_]) for id_ in scores if id_ in rows]
+            if inside and index == "passage":
+                candidates = [_within(each, inside) for each in candidates]
+            done += ranked(self._scored(candidates), self.settings, at=self.scope.at)
+        return sorted(done, key=lambda each: (-each.worth, -each.fused, each.record.id))
+
+    def _again(self, asking: Asking, found: By, documents: Mapping[str, float]) -> list[Candidate]:
+        """The second pass: into the documents that the first one found, for the rest of what they say (SPEC R7)."""
+        best = dict(list(documents.items())[:INTO])
+        scope = replace(self.scope, documents=tuple(best))
+        within = replace(asking, scope=scope, indexes=frozenset({"passage"}))
+        for name, lane in (("vector", vector_lane), ("text", text_lane)):
+            if name in self.settings.lanes:
+                more = self._lane(name, lane, within).get("passage", ())
+                known = {each.id for each in found.get(name, {}).get("passage", ())}
+                first = found.get(name, {})
+                joined = [*first.get("passage", ()), *(each for each in more if each.id not in known)]
+                found[name] = {**first, "passage": sorted(joined, key=lambda each: -each.score)}
+        return self._order(asking, found, best)
 
     def _scored(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         near = cosines(self.meant.vector, [each.vector for each in candidates])
@@ -185,8 +213,20 @@ class Recall:
     def _chosen(self, kept: list[Candidate]) -> list[Candidate]:
         limit = self.settings.limit
         head = kept[: HEAD * limit]
+        if self.settings.rerank is not None and head:
+            head = self._timed("rerank", lambda: self._reread(head))
         order = diverse([e.worth for e in head], [e.vector for e in head], self.settings.diversity, limit)
         return [head[at] for at in order]
+
+    def _reread(self, head: list[Candidate]) -> list[Candidate]:
+        """The head in a cross-encoder's order; as it was, and said so, where that fails."""
+        reranker = as_reranker(self.settings.rerank)
+        try:
+            scores = reranker.rerank(self.query, [text_of(each.record) for each in head])
+        except (UnabridgedError, OSError) as error:
+            self.degraded.append(Degraded("rerank", f"the cross-encoder failed: {type(error).__name__}"))
+            return head
+        return reread(head, scores)
 
     def _whole(self, chosen: Sequence[Candidate]) -> list[Candidate]:
         """With the whole records of artifacts, of which only what ranks them was read."""
@@ -204,6 +244,21 @@ def _scores(found: By, index: str, whole: set[str]) -> tuple[dict[str, dict[str,
             scores.setdefault(each.id, {})[lane] = each.score
             places[each.id] = places.get(each.id) if each.row is None else each.row
     return scores, places
+
+
+def _documents(order: Sequence[Candidate]) -> dict[str, float]:
+    """Documents by the best of their passages: maximum similarity beside the pooled vector (SPEC L16)."""
+    best: dict[str, float] = {}
+    for each in order:
+        document = getattr(each.record, "document_id", None)
+        if each.index == "passage" and document is not None:
+            best.setdefault(document, each.worth)
+    return dict(sorted(best.items(), key=lambda pair: -pair[1])[:DOCUMENTS])
+
+
+def _within(each: Candidate, documents: Mapping[str, float]) -> Candidate:
+    share = documents.get(each.record.document_id or "")
+    return each if share is None else replace(each, found={**each.found, "document": share})
 
 
 def _belongs(found: Found, index: str, whole: set[str]) -> bool:

@@ -44,6 +44,7 @@ class Brief:
     id: str
     text: str
     role: str
+    document_id: str | None
     session_id: str | None
     valid_at: dt.datetime | None
     created_at: dt.datetime

@@ -84,7 +84,7 @@ class Recalling(Reader):
             kind=kind,
             session_id=session_id,
             source=source,
-            document_id=None if document is None else identity(document),
+            documents=() if document is None else (identity(document),),
             metadata=dict(metadata or {}),
             created_since=created_since,
             created_until=created_until,

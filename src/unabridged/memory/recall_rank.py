@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from unabridged.memory.recall_data import LaneRank
 from unabridged.memory.recall_fuse import RANK_CONSTANT, fuse
 from unabridged.memory.recall_settings import WEIGHTS, Settings
 from unabridged.memory.temporal import start
@@ -14,10 +15,10 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Mapping, Sequence
 
-    from unabridged.memory.recall_data import LaneRank
 
-__all__ = ["NEAR", "Candidate", "ranked"]
+__all__ = ["NEAR", "Candidate", "ranked", "reread"]
 
+FOUND = ("text", "names", "graph", "chunks", "document")  # lanes whose own score ranks what they found
 NEAR = 0.3  # what standing next to a thing that the query names adds to a score, at the most
 _DAY = 86_400.0
 
@@ -40,11 +41,12 @@ class Candidate:
     score: float = 0.0
     fused: float = 0.0
     lanes: tuple[LaneRank, ...] = ()
+    reread: float | None = None
 
     @property
     def worth(self) -> float:
-        """What hits are ordered by."""
-        return self.fused * self.score
+        """What hits are ordered by: a cross-encoder's word where there is one, else ranks by relevance."""
+        return self.fused * self.score if self.reread is None else self.reread
 
 
 def ranked(candidates: Sequence[Candidate], settings: Settings, *, at: dt.datetime) -> list[Candidate]:
@@ -53,6 +55,15 @@ def ranked(candidates: Sequence[Candidate], settings: Settings, *, at: dt.dateti
     for index in dict.fromkeys(each.index for each in candidates):
         done += _of_one_index([each for each in candidates if each.index == index], settings, at)
     return sorted(done, key=lambda each: (-each.worth, -each.fused, each.record.id))
+
+
+def reread(head: Sequence[Candidate], scores: Sequence[float]) -> list[Candidate]:
+    """The head of an order, as a cross-encoder orders it; its rank stands beside the lanes'."""
+    order = sorted(range(len(head)), key=lambda at: (-scores[at], at))
+    return [
+        replace(head[at], reread=scores[at], lanes=(*head[at].lanes, LaneRank("rerank", rank, scores[at], 0.0)))
+        for rank, at in enumerate(order, 1)
+    ]
 
 
 def _of_one_index(candidates: Sequence[Candidate], settings: Settings, at: dt.datetime) -> list[Candidate]:
@@ -70,7 +81,7 @@ def _rankings(
     candidates: Sequence[Candidate], settings: Settings, at: dt.datetime
 ) -> dict[str, list[tuple[int, float]]]:
     """Each lane's order of the candidates, by their place in the list."""
-    given = {name: [each.found.get(name) for each in candidates] for name in ("text", "names", "graph")}
+    given = {name: [each.found.get(name) for each in candidates] for name in FOUND}
     if "vector" in settings.lanes:
         given["vector"] = [each.near for each in candidates]  # exact, and of those that the lane did not bring too
     if "text" in settings.lanes:

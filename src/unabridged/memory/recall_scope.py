@@ -37,7 +37,7 @@ class Scope:
     kind: str | None = None
     session_id: str | None = None
     source: str | None = None
-    document_id: str | None = None
+    documents: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
     created_since: dt.datetime | None = None
     created_until: dt.datetime | None = None
@@ -62,14 +62,14 @@ class Scope:
     @property
     def restricts(self) -> bool:
         """Whether artifacts are left out for what they are, not for when."""
-        given = (self.kind, self.session_id, self.source, self.document_id, self.created_since, self.created_until)
-        return bool(self.metadata) or any(each is not None for each in given)
+        given = (self.kind, self.session_id, self.source, self.created_since, self.created_until)
+        return bool(self.metadata or self.documents) or any(each is not None for each in given)
 
     def artifacts(self, *, expiring: bool = True) -> str | None:
         """The filter of artifacts; ``expiring`` says whether any of the dataset ever run out."""
         document = None
-        if self.document_id is not None:
-            document = either(equals("document_id", self.document_id), equals("id", self.document_id))
+        if self.documents:
+            document = either(among("document_id", self.documents), among("id", self.documents))
         return both(
             *optional(kind=self.kind, session_id=self.session_id, source=self.source),
             document,

@@ -15,13 +15,17 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_BUDGET", "WEIGHTS", "Settings"]
 
 # What a rank weighs by the lane that gave it. ``words``, the share of the query's words that a text says, is the
-# text lane's second opinion. Measured on 317 public questions (benchmarks/recall.py); the optimum is flat.
+# text lane's second opinion; ``chunks`` ranks a document by the best of its chunks (SPEC L16), ``document`` a
+# passage by its document, in a second pass (SPEC R7). Measured on 317 public questions (benchmarks/recall.py);
+# the optimum is flat.
 WEIGHTS: Mapping[str, float] = {
     "vector": 1.0,
     "text": 1.0,
     "words": 0.5,
     "names": 0.5,
     "graph": 0.5,
+    "chunks": 1.0,
+    "document": 0.5,
     "recency": 0.5,
     "session": 0.5,
 }
