@@ -71,7 +71,8 @@ class _Recounted:
     """Prefix sums in the whole text, and a recount for each slice, remembered.
 
     ``stands_alone`` tells whether no token can reach over an offset, whatever follows or came before:
-    between two such offsets the prefix sums are exact.
+    between two such offsets the prefix sums are exact. ``by_words`` says that a space belongs to the word
+    after it, so that of a slice cut after spaces only the edges have to be counted.
     """
 
     text: str
@@ -79,6 +80,7 @@ class _Recounted:
     recount: Callable[[str], int]
     fixed: int = 0
     stands_alone: Callable[[str, int], bool] | None = None
+    by_words: bool = False
     known: dict[tuple[int, int], int] = field(default_factory=dict)
 
     @property
@@ -97,8 +99,45 @@ class _Recounted:
     def between(self, start: int, end: int) -> int:
         found = self.known.get((start, end))
         if found is None:
-            found = self.known[start, end] = self.recount(self.text[start:end])
+            found = self._by_edges(start, end) if self.by_words else None
+            if found is None:
+                found = self.recount(self.text[start:end])
+            self.known[start, end] = found
         return found
+
+    def _by_edges(self, start: int, end: int) -> int | None:
+        """The count where only a first word and a last space stand otherwise than in the whole text."""
+        first, last = self._first_joint(start, end), self._last_joint(start, end)
+        if first is None or last is None or first > last:
+            return None
+        middle = self.starts.at(last) - self.starts.at(first) + self.fixed
+        return middle + self._alone(start, first) + self._alone(last, end)
+
+    def _alone(self, start: int, end: int) -> int:
+        return self.recount(self.text[start:end]) - self.fixed if end > start else 0
+
+    def _first_joint(self, start: int, end: int) -> int | None:
+        """The first offset from ``start`` on where tokens end, in the slice as in the whole."""
+        if self._stands(start):
+            return start
+        if not self.text[start - 1].isspace() or self.text[start].isspace():
+            return None
+        found = _JOINT.search(self.text, start, min(end, start + _WORD))
+        return None if found is None else found.start()
+
+    def _last_joint(self, start: int, end: int) -> int | None:
+        """The last offset before ``end`` where tokens end, in the slice as in the whole."""
+        if self._stands(end):
+            return end
+        if not self.text[end - 1].isspace():
+            return None
+        near = max(start, end - _WORD)
+        last = len(self.text[near:end].rstrip()) + near
+        at = self.text.rfind(" ", near + 1, last)
+        return at if at > near and _JOINT.match(self.text, at) and not self.text[at - 1].isspace() else None
+
+    def _stands(self, at: int) -> bool:
+        return at in {0, len(self.text)} or (self.stands_alone is not None and self.stands_alone(self.text, at))
 
     def is_sure(self, start: int, end: int) -> bool:
         alone, text = self.stands_alone, self.text
@@ -106,8 +145,13 @@ class _Recounted:
 
 
 def _opens_line(text: str, at: int) -> bool:
-    """A line's start, but for what may be one token with the line's end."""
-    return text[at - 1] == "\n" and text[at] not in _JOINED and not text[at].isspace()
+    """A line's start, indented or not, but for what may be one token with the line's end."""
+    if text[at - 1] != "\n" or text[at] in _JOINED:
+        return False
+    if not text[at].isspace():
+        return True
+    indent = _INDENT.match(text, at, at + _WORD)
+    return indent is not None
 
 
 def _opens_word(text: str, at: int) -> bool:
@@ -115,6 +159,9 @@ def _opens_word(text: str, at: int) -> bool:
     return text[at - 1] in " \t\n\r"
 
 
+_JOINT = re.compile(r"(?<=\S) (?=\S)")  # vocabularies put the space before a word, so tokens end before it
+_INDENT = re.compile(r"[ \t]+(?=\S)")  # of a line that holds anything
+_WORD = 64  # characters within which a first word has to end
 # o200k takes slashes after line feeds into the token of the punctuation before them.
 _JOINED = "/"
 # Encodings whose pattern ends a token at the last of several line feeds, whatever follows.
@@ -166,7 +213,8 @@ class BytePairs:
         sendable = without_surrogates(text)
         parts = [self._starts(sendable[start:end], start) for start, end in blocks(sendable)]
         alone = _opens_line if self.name.removesuffix("_offline") in _BY_LINES else None
-        return _Recounted(text, Starts(_concatenated(parts), len(text)), self.count, stands_alone=alone)
+        starts = Starts(_concatenated(parts), len(text))
+        return _Recounted(text, starts, self.count, stands_alone=alone, by_words=alone is not None)
 
     def _starts(self, piece: str, origin: int) -> Offsets:
         ids = self.encode(piece)
