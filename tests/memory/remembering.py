@@ -39,8 +39,10 @@ def stages(server):
     return found
 
 
-def refuse(server, pattern, times=None):
-    """Refuse, for good, what is asked about ``pattern``."""
+def refuse(server, pattern):
+    """Refuse, for good, what is asked about ``pattern``; call what comes back to lift it."""
     body = {"error": {"message": "The request was rejected.", "code": "content_policy_violation"}}
-    strikes = re.compile(pattern, re.DOTALL)
-    server.trouble(Trouble(status=400, body=body, times=times, when=lambda seen: bool(strikes.search(seen.prompt))))
+    strikes, on = re.compile(pattern, re.DOTALL), [True]
+    when = lambda seen: on[0] and bool(strikes.search(seen.prompt))
+    server.trouble(Trouble(status=400, body=body, times=None, when=when))
+    return lambda: on.__setitem__(0, False)
