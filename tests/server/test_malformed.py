@@ -164,3 +164,31 @@ def test_what_is_no_request_does_no_harm(gateway, sent) -> None:
     assert not got.startswith(b"HTTP/1.1 5"), got[:200]
     assert b"Traceback" not in got
     assert httpx.get(f"{gateway.root}/health").status_code == 200
+
+
+@pytest.mark.parametrize("line", [b"x: " + b"a" * 1000 + b"\r\n", b"a" * 1000], ids=["many", "one"])
+def test_headers_without_an_end_are_cut_short(gateway, line) -> None:
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=10) as sock:
+        sock.sendall(b"GET /health HTTP/1.1\r\nhost: localhost\r\nx-long: 1\r\n")
+        sent = 0
+        try:
+            while sent < 1 << 20:
+                sock.sendall(line)
+                sent += len(line)
+            got = sock.recv(65_536)
+        except OSError:
+            got = b""
+    assert sent < 1 << 20 or got.startswith(b"HTTP/1.1 400")
+
+
+def test_headers_that_never_come_are_not_waited_for(gateway, monkeypatch) -> None:
+    from unabridged.server import protocol
+
+    monkeypatch.setattr(protocol, "_PATIENCE", 0.2)
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=10) as silent:
+        assert silent.recv(10) == b""
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=10) as slow:
+        slow.sendall(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        assert slow.recv(65_536).startswith(b"HTTP/1.1 200"), "one request"
+        slow.sendall(b"GET /hea")
+        assert slow.recv(65_536) == b"", "and half of another"

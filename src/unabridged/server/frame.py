@@ -147,7 +147,7 @@ class _Exchange:
             own: list[Any] = message.setdefault("headers", [])
             named = {name for name, _ in own}
             for pair in self._added:  # what stands first wins
-                if pair[0] not in named:
+                if pair[0] not in named or pair[0] == b"vary":
                     named.add(pair[0])
                     own.append(pair)
         await self._send(message)

@@ -14,6 +14,7 @@ router = APIRouter(tags=["health"])
 
 
 @router.get("/health", summary="It lives")
+@router.head("/health", include_in_schema=False)
 @router.get("/healthz", include_in_schema=False)
 @router.get("/livez", include_in_schema=False)
 async def health() -> Response:
@@ -22,6 +23,7 @@ async def health() -> Response:
 
 
 @router.get("/ready", summary="It takes requests", responses={503: {"description": "Starting, full, or stopping."}})
+@router.head("/ready", include_in_schema=False)
 @router.get("/readyz", include_in_schema=False)
 async def ready(request: Request) -> Response:
     """200 when requests are taken; 503 while it starts or stops, and when it is full."""

@@ -15,6 +15,7 @@ import uvicorn
 from unabridged.errors import ConfigError
 from unabridged.server.app import create_app
 from unabridged.server.keys import KeyFile, KeyRing
+from unabridged.server.protocol import Bounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,6 +40,7 @@ class Stopping(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
+                http=Bounded,
                 lifespan="on",
                 ws="none",
                 log_config=None,
@@ -100,7 +102,7 @@ def serve(config: Config, settings: ServerSettings, socket: sockets.socket, *, t
     keys = "keys are needed" if app.state.server.needs_keys else "no keys: this machine only"
     app.state.server.started = lambda: told(f"unabridged serves at http://{shown}:{port} ({keys}); Ctrl-C stops it")
     # Its errors come with tracebacks, whose words may be a caller's; ours say kind, place and request.
-    logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     sys.setswitchinterval(_SWITCH)
     try:
         server.run(sockets=[socket])
