@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Erasure", "Proof", "Purge", "erase", "forget_pending", "forget_requests", "purge"]
 
+READERS = 10.0  # seconds that an erasure waits for readers of old states: a verify or an export ends in that
 PROBE = 48  # bytes of a text that are looked for in the files: long enough that no other text holds them by chance
 
 
@@ -188,7 +189,7 @@ def erase(
     outside["requests"] += forget_requests(memory, session_id=session_id, source=source, metadata=metadata)
     forgetful = (getattr(each, "forget", None) for each in (memory.embedder, memory.asker))
     cached = sum(int(forget(texts) or 0) for forget in forgetful if forget is not None)
-    done = purge(memory, drop_snapshots=drop_snapshots)
+    done = purge(memory, drop_snapshots=drop_snapshots, wait=READERS)  # the rows are gone: the files must follow
     return Erasure(
         deletion=deletion,
         images=counts["images"],

@@ -6,6 +6,8 @@ import io
 import json
 import tarfile
 import tempfile
+import threading
+import time
 
 import pytest
 
@@ -157,6 +159,25 @@ def test_a29_case_41_erasing_a_user_is_proven(client, memory) -> None:
     assert memory.artifacts.get(kept.id)
     assert "correct horse" not in client.get("/v1/gb/artifacts").text
     assert client.post("/v1/gb/erase", json={}).status_code == 400
+
+
+def test_a29_an_erasure_waits_for_who_is_reading(client, memory) -> None:
+    memory.add("Of a session that somebody is just looking at, among others.", session_id="seen")
+    reading, done = threading.Event(), []
+
+    def read():
+        with memory.pinned() as reader:
+            reading.set()
+            time.sleep(0.4)
+            done.append(len(reader.artifacts.list(session_id="seen")))
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    reading.wait(10)
+    erased = client.delete("/v1/gb/sessions/seen")
+    thread.join()
+    assert (erased.status_code, done) == (200, [1])
+    assert erased.json()["proof"]["passages_found"] == 0
 
 
 def test_a29_a_session_deleted_is_erased_and_snapshots_are_not_let_go_silently(client, memory) -> None:
