@@ -278,8 +278,10 @@ class Gathered:
         fact = given.pop("fact", None) or self._sentence(source, relation, target)
         checked_text(fact, self.max_text_bytes, "fact")
         given["metadata"] = checked_metadata(given.get("metadata"))
-        begin = moment(given.pop("valid_at", None), "valid_at") or self._time_of(artifact)
+        begin = moment(given.pop("valid_at", None), "valid_at")
         end = moment(given.pop("invalid_at", None), "invalid_at")
+        if begin is None and (told := self._time_of(artifact)) is not None and (end is None or told <= end):
+            begin = told  # a fact that had ended before it was told began nobody knows when
         if begin is not None and end is not None and end < begin:
             raise InputError("invalid_at: lies before valid_at; a fact cannot end before it begins")
         record = Edge(

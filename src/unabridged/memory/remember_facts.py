@@ -22,6 +22,7 @@ from unabridged.memory.vectors import vectors_in
 from unabridged.memory.where import among, batched, either, equals
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Iterable
 
     from unabridged.memory.commits import View
@@ -124,7 +125,7 @@ class Facts:
         said: list[int] = []
         for edge in draft.edges:
             source, target = draft.entities[edge.source].id, draft.entities[edge.target].id
-            valid_at = edge.valid_at or plan.request.artifact["valid_at"]
+            valid_at = edge.valid_at or _told(plan.request.artifact["valid_at"], edge.invalid_at)
             claim = Claim(
                 source_id=source,
                 relation=edge.relation,
@@ -133,6 +134,7 @@ class Facts:
                 key=edge_key(source, edge.relation, target, edge.fact),
                 began=valid_at or plan.created_at,
                 valid_at=valid_at,
+                ends=edge.invalid_at,
             )
             same = next(
                 (k for k, known in claims.items() if k == claim.key or known.wording == claim.wording), claim.key
@@ -163,6 +165,8 @@ class Facts:
             artifact_id=unit.id,
             created_at=self.run.plan.created_at,
             valid_at=claim.valid_at,
+            invalid_at=claim.ends,
+            stated_invalid_at=claim.ends,
         )
 
     def _around(self, claim: Claim, unit: Unit) -> list[Edge]:
@@ -279,3 +283,8 @@ class Facts:
 def _marks(statement: Edge | Claim) -> tuple[Any, ...]:
     """What makes a fact a candidate for another: its subject, and its pair of entities."""
     return statement.source_id, frozenset((statement.source_id, statement.target_id))
+
+
+def _told(when: dt.datetime | None, end: dt.datetime | None) -> dt.datetime | None:
+    """When a fact began that does not say: when it was told, unless it had ended by then."""
+    return None if when is None or (end is not None and end < when) else when

@@ -145,7 +145,7 @@ class _Settling:
             raise NotFound(f"{len(missing)} edge(s) that this transaction refers to are not in the dataset")
         for edge in gathered.edges.values():
             stated = edge.valid_at or self._stated_at(edge)
-            stored = restated(by_key.get(edge.key, ()), stated)
+            stored = restated(by_key.get(edge.key, ()), stated, edge.stated_invalid_at)
             if stored is None:
                 by_key.setdefault(edge.key, []).append(edge)
                 self.done.new_edges.add(edge.id)
@@ -268,6 +268,8 @@ class _Settling:
                 raise InputError("contradict: an edge that restates another one cannot contradict it")
             return contradicted(old, new)
         at = contradiction.at or self.gathered.created_at
+        if old.valid_at is not None and at < old.valid_at:
+            raise InputError("close: at lies before valid_at; a fact cannot end before it begins")
         if old.invalid_at is not None and old.invalid_at <= at:
             return None
         return Closing(old, replace(old, artifact_id=contradiction.artifact), at)

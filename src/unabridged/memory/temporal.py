@@ -32,18 +32,21 @@ class Closing:
 
 
 def start(edge: Edge) -> dt.datetime:
-    """When a fact began, as far as it is known."""
-    return edge.valid_at or edge.created_at
+    """When a fact began, as far as it is known: at the latest when it was told, or when it had ended."""
+    if edge.valid_at is not None:
+        return edge.valid_at
+    return edge.created_at if edge.stated_invalid_at is None else min(edge.created_at, edge.stated_invalid_at)
 
 
 def contradicted(old: Edge, new: Edge) -> Closing | None:
-    """Which of two contradicting facts ends, and when; ``None`` if one had ended before the other began.
+    """Which of two contradicting facts ends, and when; ``None`` if they never held at one time.
 
     A backdated fact closes itself, not the newer one (DESIGN §5, SPEC A9).
     """
     first, second = (old, new) if start(old) <= start(new) else (new, old)
     at = start(second)
-    return None if first.invalid_at is not None and first.invalid_at <= at else Closing(first, second, at)
+    apart = any(each.invalid_at is not None and each.invalid_at <= at for each in (first, second))
+    return None if apart else Closing(first, second, at)
 
 
 def ended(edge: Edge, contradictions: Iterable[Link]) -> Edge:
@@ -56,10 +59,15 @@ def ended(edge: Edge, contradictions: Iterable[Link]) -> Edge:
     return replace(edge, invalid_at=min(ends, default=None), expired_at=learned)
 
 
-def restated(candidates: Iterable[Edge], at: dt.datetime) -> Edge | None:
-    """The stored fact that the same statement, made of ``at``, repeats: one that is open, or held then."""
+def restated(candidates: Iterable[Edge], at: dt.datetime, end: dt.datetime | None = None) -> Edge | None:
+    """The stored fact that the same statement, made of ``at``, repeats: one that is open, or held then.
+
+    A statement that tells the fact's ``end`` repeats the one whose source told the same end, however long ago.
+    """
     for edge in candidates:
         if edge.invalid_at is None or start(edge) <= at < edge.invalid_at:
+            return edge
+        if end is not None and edge.stated_invalid_at == end:
             return edge
     return None
 
