@@ -30,8 +30,8 @@ def serving(folder, config=None, **settings):
     loaded = load_config({"dbPath": str(folder / "memory"), **(HASHING if config is None else config)})
     given = {"port": 0, "keys_file": str(folder / "keys.json"), "stop_grace": 5.0, **settings}
     chosen = ServerSettings.of(loaded, **given)
-    socket = listen(chosen)
     app = create_app(loaded, settings=chosen)
+    socket = listen(chosen)
     stopping = Stopping(app, chosen)
     ready = threading.Event()
     app.state.server.started = ready.set

@@ -284,6 +284,14 @@ def test_use_is_written_while_the_server_runs(tmp_path, monkeypatch) -> None:
         assert (used.requests, used.tokens) == (1, 3)
 
 
+def test_use_that_cannot_be_written_stops_nothing(tmp_path, caplog) -> None:
+    _, shown = KeyFile(tmp_path / "keys.json").add("t")
+    (tmp_path / "use.sqlite").mkdir()
+    with serving(tmp_path) as served:
+        assert httpx.get(f"{served.url}/models", headers=bearer(shown)).status_code == 200
+    assert "the use of 1 keys could not be written" in caplog.text
+
+
 def test_limits_of_the_settings_hold_for_all(tmp_path) -> None:
     config = {**HASHING, "server": {"limits": {"requestsPerMinute": 2}}}
     with serving(tmp_path, config) as served:

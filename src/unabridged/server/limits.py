@@ -7,6 +7,7 @@ what the model billed after it. Use is counted by key and month, and outlives th
 from __future__ import annotations
 
 import contextlib
+import logging
 import math
 import sqlite3
 import time
@@ -26,6 +27,7 @@ Row = tuple[str, str, int, int]
 
 __all__ = ["Meters", "Use", "read_use"]
 
+_log = logging.getLogger("unabridged.server")
 _TABLE = """CREATE TABLE IF NOT EXISTS use (
   key TEXT NOT NULL, month TEXT NOT NULL, requests INTEGER NOT NULL, tokens INTEGER NOT NULL,
   PRIMARY KEY (key, month))"""
@@ -131,14 +133,17 @@ class Meters:
         return [(key, month, use.requests, use.tokens) for key, use in new.items() if key != "-"]
 
     def write(self, rows: list[Row]) -> None:
-        """Add rows to what is known on disk."""
+        """Add rows to what is known on disk; a full disk costs a line in the log, not the server."""
         if not rows:
             return
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with contextlib.closing(sqlite3.connect(self._path)) as store, store:
-            store.execute("PRAGMA journal_mode=WAL")
-            store.execute(_TABLE)
-            store.executemany(_ADD, rows)
+        try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with contextlib.closing(sqlite3.connect(self._path)) as store, store:
+                store.execute("PRAGMA journal_mode=WAL")
+                store.execute(_TABLE)
+                store.executemany(_ADD, rows)
+        except (OSError, sqlite3.Error) as error:
+            _log.warning("the use of %d keys could not be written: %s", len(rows), type(error).__name__)
 
     def _meter(self, caller: Caller) -> _Meter:
         limits = (
@@ -170,12 +175,13 @@ def read_use(path: Path, month: str | None = None) -> dict[str, Use]:
     """What each key has used in a month (default: this one), by the key's id."""
     if not path.exists():
         return {}
-    with contextlib.closing(sqlite3.connect(path)) as store:
-        try:
+    try:
+        with contextlib.closing(sqlite3.connect(path)) as store:
             rows = store.execute("SELECT key, requests, tokens FROM use WHERE month = ?", (month or _month(),))
             return {key: Use(requests, tokens) for key, requests, tokens in rows}
-        except sqlite3.Error:
-            return {}
+    except sqlite3.Error as error:
+        _log.warning("the use of keys could not be read: %s", type(error).__name__)
+        return {}
 
 
 def _month() -> str:

@@ -125,7 +125,10 @@ class Server:
             self.started()
 
     def stop(self) -> None:
-        """No new request from now on; what works in the background is asked to come to an end."""
+        """No new request from now on; what works in the background is asked to come to an end.
+
+        Called from a signal's handler, so it waits for no lock.
+        """
         self.ready = False
         self.room.closing = True
         for cancel in tuple(self._under_way):
@@ -151,7 +154,8 @@ class Server:
     async def _write_use(self) -> None:
         while True:
             await asyncio.sleep(_WRITE_USE)
-            await asyncio.to_thread(self.meters.write, self.meters.collect())
+            if rows := self.meters.collect():
+                await asyncio.to_thread(self.meters.write, rows)
 
     def _wait(self) -> None:
         with self._changed:
