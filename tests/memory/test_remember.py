@@ -740,3 +740,34 @@ def test_what_only_its_facts_name_takes_the_type_that_another_chunk_knows(memory
     server.rule("<text>.*Zeta circles", {"entities": [], "edges": [bare]})
     memory.remember("Zeta is there now.\n\nZeta circles Sol.", chunking={"size": 8, "overlap_percent": 0})
     assert [each.type for each in memory.entities.named("Zeta")] == ["planet"]
+
+
+def test_a2_a_fact_that_is_over_is_one_fact_however_often_it_is_told(memory):
+    for _ in range(2):
+        memory.remember("Alice worked at Acme until 2020.", valid_at="2024-05-01")
+        memory.remember("Bob led Acme until 2019.")
+        memory.remember("Carol led Acme in 2010.", chunking=SMALL)
+    edges = memory.edges.list(include_history=True).items
+    assert sorted(edge.fact.split(" until")[0].split(" in ")[0] for edge in edges) == [
+        "Alice worked at Acme",
+        "Bob led Acme",
+        "Carol led Acme",
+    ]
+    over = next(edge for edge in edges if edge.fact.startswith("Alice"))
+    assert over.valid_at is None
+    assert over.invalid_at.year in {2020, 2021}
+    assert len(memory.evidence(over)) == 2
+
+
+def test_a_fact_told_again_with_its_end_has_ended(memory, server):
+    fact = {"source": "Ada", "relation": "leads", "target": "Acme", "fact": "Ada leads Acme", "quote": "Ada leads Acme"}
+    ada = [
+        {"name": name, "type": "thing", "aliases": [], "description": None, "quote": name} for name in ("Ada", "Acme")
+    ]
+    for year in (None, "2021-01-01", "2021-01-01"):
+        server.rule("<text>", {"entities": ada, "edges": [{**fact, "valid_at": None, "invalid_at": year}]})
+        made = memory.remember("Ada leads Acme", valid_at="2020-01-01")
+    (edge,) = memory.edges.list(include_history=True).items
+    assert edge.invalid_at == dt.datetime(2021, 1, 1, tzinfo=dt.UTC)
+    assert len(memory.evidence(edge)) == 3
+    assert made.edges[0].id == edge.id

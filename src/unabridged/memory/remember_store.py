@@ -22,6 +22,7 @@ from unabridged.memory.values import now
 from unabridged.memory.vectors import embed_texts
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Iterator, Mapping, Sequence
 
     from unabridged.memory.records import Artifact, Edge, Entity
@@ -230,6 +231,8 @@ class Storing:
         if verdict.kind == "duplicate":
             known = self.facts.find(verdict.known[0])
             tx.restate(known, artifact, quote=_place(stated))
+            if self._ends(known, claim.ends):
+                tx.close(known, artifact, at=claim.ends)
             return known
         edge = tx.edge(
             claim.source_id,
@@ -238,13 +241,19 @@ class Storing:
             artifact=artifact,
             fact=claim.fact,
             valid_at=claim.valid_at,
-            invalid_at=stated.invalid_at,
+            invalid_at=claim.ends,
             quote=_place(stated),
             vector=self.vectors.get(made.ids[at]),
         )
         for known_id in verdict.known if self.facts.closes(verdict) else ():
             tx.contradict(self.facts.stored(known_id), edge)
         return edge
+
+    def _ends(self, known: Edge, at: dt.datetime | None) -> bool:
+        """Whether a text that states a known fact again says of an open one when it ended."""
+        if at is None or known.invalid_at is not None or not self.run.plan.request.supersedes:
+            return False
+        return known.valid_at is None or known.valid_at <= at
 
     def _document_vector(self, tx: Transaction, unit: Unit) -> None:
         """With its last chunk a document gets the vector of all of them, by the tokens that each alone brings."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unabridged.memory.temporal import start
+from unabridged.memory.temporal import restated, start
 from unabridged.memory.values import normalise
 from unabridged.memory.wording import Wording, wording
 
@@ -69,8 +69,8 @@ class Untrusted(ValueError):
 class Claim:
     """A fact that a text states, before it is known what it is to the known ones.
 
-    ``valid_at`` is when it was true from, where text or caller say so; ``began`` that, or now; ``key`` what
-    it says to the letter.
+    ``valid_at`` is when it was true from, where text or caller say so; ``began`` that, or now; ``ends`` the end
+    that the text gives; ``key`` what it says to the letter.
     """
 
     source_id: str
@@ -80,6 +80,7 @@ class Claim:
     key: str
     began: dt.datetime
     valid_at: dt.datetime | None = None
+    ends: dt.datetime | None = None
     vector: Any = field(default=None, repr=False, compare=False)
 
     @property
@@ -169,7 +170,7 @@ def restatement(claim: Claim, known: Iterable[Edge]) -> Edge | None:
     """
     said = None
     for edge in known:
-        if not _holds_at(edge, claim.began):
+        if restated((edge,), claim.began, claim.ends) is None:
             continue
         if edge.key == claim.key:
             return edge
@@ -178,10 +179,6 @@ def restatement(claim: Claim, known: Iterable[Edge]) -> Edge | None:
             if wording(edge.source_id, edge.relation, edge.target_id, edge.fact) == said:
                 return edge
     return None
-
-
-def _holds_at(edge: Edge, at: dt.datetime) -> bool:
-    return edge.invalid_at is None or start(edge) <= at < edge.invalid_at
 
 
 def candidates(
