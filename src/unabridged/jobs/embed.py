@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["CHEAP", "KEY_BYTES", "embedder_for", "keys_of", "open_embedder", "run_shard"]
 
 KEY_BYTES = 16
-# Models that are asked faster than a disk (hashing 15 µs a text, a static model 100; the cache 54 to write).
+# Models that are asked faster than a disk (hashing 15 µs a text, a static model 100; the cache 54 to write): to
+# ask one again costs less than to keep its answers.
 CHEAP = frozenset({"hashing", "model2vec"})
 # Refusals that the next text would meet as well: there is no use in going on.
 _HOPELESS = frozenset({"auth", "quota", "model_not_found", "invalid_dimensions", "wrong_shape", "output_budget"})
@@ -133,11 +134,12 @@ def _bins(numbers: list[int]) -> tuple[int, ...]:
 def open_embedder(settings: JobSettings, meter: Meter, answers: Answers | None = None) -> Embedder:
     """The job's embedder: its answers kept as they come, its requests metered, one bad text hurting only itself."""
     embedder = settings.embedder(**_overrides(settings))
+    cheap = embedder.provider.name in CHEAP
     below = embedder.cache
-    if settings.cache == "auto" and embedder.provider.name in CHEAP and below is not None:
+    if settings.cache == "auto" and cheap and below is not None:
         below.close()
         below = None
-    if answers is not None:
+    if answers is not None and not cheap:
         answers.below = below
         below = answers  # type: ignore[assignment]
     embedder.through(meter, below)

@@ -28,6 +28,7 @@ _TOKEN = re.compile(r"[A-Za-z]{1,4}|[0-9]{1,3}|\S")
 # A word, or one character of a script that is written without spaces.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]|[^\W_]+|\S")
 _LIMIT = Limit(input_tokens=8192, request_inputs=2048)
+_SHORT = 65_536
 
 
 class HashingTokenizer:
@@ -41,6 +42,8 @@ class HashingTokenizer:
 
     def count(self, text: str) -> int:
         """How many tokens ``text`` costs."""
+        if len(text) < _SHORT:
+            return len(_TOKEN.findall(text))  # half the time of counting matches, and a list as long as the text
         return sum(1 for _ in _TOKEN.finditer(text))
 
 
