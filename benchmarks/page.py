@@ -82,7 +82,14 @@ def main(arguments: list[str]) -> dict[str, Any]:
             views = {view: _times(browser, root, view) for view in _VIEWS}
             frames = _frames(browser, root)
             browser.close()
-        found = {"artifacts": artifacts, "nodes": 5000, "edges": 9000, "cores": os.cpu_count(), "views": views, "graph": frames}
+        found = {
+            "artifacts": artifacts,
+            "nodes": 5000,
+            "edges": 9000,
+            "cores": os.cpu_count(),
+            "views": views,
+            "graph": frames,
+        }
         found["load"] = [round(before, 1), round(os.getloadavg()[0], 1)]
         print(json.dumps(found, indent=2))
         return found

@@ -285,8 +285,7 @@ def test_jobs_are_followed_live(looking, tmp_path, monkeypatch):
 # -- for everybody --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [(360, 740), (1280, 860)])
+@pytest.mark.parametrize(("size", "scheme"), [((360, 740), "dark"), ((1280, 860), "light")])
 def test_every_view_fits_the_window_in_light_and_dark(browser, root, size, scheme):
     made = Looking(browser, root, viewport={"width": size[0], "height": size[1]}, color_scheme=scheme)
     for view in VIEWS:
