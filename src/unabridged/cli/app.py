@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unabridged.cli import cache, chunk, config, embed, job, mcp, memory, models, remember, serve
+from unabridged.cli import cache, chunk, config, embed, job, mcp, memory, models, recall, remember, serve, sweep
 from unabridged.cli.console import ReaderGone, note, put, reveal, story, warn
 from unabridged.cli.exits import INTERRUPTED, TERMINATED, USAGE, exit_code
 
@@ -65,7 +65,7 @@ def _root(
         logging.getLogger("unabridged").setLevel(logging.INFO)
 
 
-for _module in (embed, job, chunk, config, models, cache, memory, remember, serve, mcp):
+for _module in (embed, job, sweep, chunk, config, models, cache, memory, remember, recall, serve, mcp):
     _module.register(app)
 
 
