@@ -71,6 +71,7 @@ _BAD_PARAMETER = re.compile(
 _NO_CONNECTION = re.compile(r"Connect|Network|Protocol|Connection")
 # Whatever the words: who may ask, how often, whether anyone is there. (404 and 405: what was asked for.)
 _NEVER_OVERFLOW = frozenset((401, 402, 403, 404, 405, 408, 429, 502, 503, 504, 529))
+_WIDTH_FIELDS = frozenset(("dimensions", "dimension", "output_dimension", "outputdimensionality", "truncate_dim"))
 _BY_STATUS: dict[int, Verdict] = {
     401: ("auth", 0.8),
     402: ("quota", 0.8),
@@ -204,7 +205,7 @@ def _limited(seen: Seen) -> Verdict | None:
     """Rates and quotas. A rate that is named beats a quota; money that has run out beats both."""
     per_minute = seen.says(_PER_MINUTE)
     by_size = seen.overflow and seen.status not in (402, 403, 429)
-    if seen.means("quota hard") and not per_minute and not seen.says(_RATE_NAMED) and not by_size:
+    if seen.means("quota hard") and not per_minute and not _RATE_NAMED.search(seen.text) and not by_size:
         return "quota", 0.9
     if seen.means("rate") and not _OF_A_BATCH.search(seen.text):
         return "rate_limit", 0.95 if seen.status == 429 or seen.says(_RATE_NAMED) else 0.85
@@ -233,7 +234,8 @@ def _auth(seen: Seen) -> Verdict | None:
 
 
 def _dimensions(seen: Seen) -> Verdict | None:
-    if seen.writes("length shapes") or not seen.writes("dimensions"):
+    named = bool(seen.fields) and seen.fields <= _WIDTH_FIELDS
+    if seen.writes("length shapes") or not (named or seen.writes("dimensions")):
         return None
     refused = _REFUSED.search(seen.text) or seen.status in (400, 422)
     return ("invalid_dimensions", 0.9) if refused else None

@@ -43,6 +43,7 @@ _BYTES = re.compile(
 )
 _STRICTLY = re.compile(r"strictly (?:less|smaller|fewer)|echt kleiner|strictement inferieur|estrictamente menor")
 _ASKED = re.compile(r"requested|current:|current is")
+_REQUESTS = re.compile(r"\brequests?\b|\bcalls?\b")
 _SUM = re.compile(r"(?:<=|>) (\d[\d,.]{0,24})")
 _PER_MINUTE_UNITS: tuple[tuple[Unit, re.Pattern[str]], ...] = (
     ("tokens", re.compile("enqueued")),
@@ -130,6 +131,7 @@ def _rate(seen: Seen, fault: Fault) -> Fault:
         actual = None
     unit = _rate_unit(seen, measured)
     never = limit is not None and actual is not None and actual > limit and "current" not in seen.text
+    never = never and (unit == "tokens/min" or not _REQUESTS.search(seen.text))  # 61 requests of 60: next minute
     never = never or ("request too large" in seen.text and unit == "tokens/min")
     return replace(
         fault,
@@ -220,6 +222,8 @@ def _is_whole_request(seen: Seen, measured: Measured) -> bool:
     if "unable to submit request because the input token count" in seen.text:
         return (measured.limit or 0) <= _VERTEX_REQUEST_TOKENS
     if seen.means("context") and not seen.says(_OF_A_BATCH):
+        return False
+    if measured.unit == "chars" and "field" in seen.text:  # a field of the payload, not the payload
         return False
     return seen.means("whole request") or (seen.status == 413 and seen.overflow < 0.7)
 
