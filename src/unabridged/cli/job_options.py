@@ -116,7 +116,7 @@ def chosen(given: Chosen) -> JobSettings:
 
     file, paths = _split(given)
     sizes = {"max_tokens": given.max_tokens, "overlap_tokens": given.overlap_tokens}
-    wanted = {key: value for key, value in sizes.items() if value is not None}
+    wanted: dict[str, Any] = {key: value for key, value in sizes.items() if value is not None}
     options = {"pooling": given.pooling, "concurrency": given.concurrency, "cache": False if given.no_cache else None}
     return job_settings(
         load_config(file or given.config),

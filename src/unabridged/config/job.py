@@ -90,8 +90,8 @@ def _source(section: JobSection, given: Mapping[str, Any]) -> SourceSettings:
     values = {} if written is None else {name: getattr(written, name) for name in SourceSection.model_fields}
     values |= changed
     paths = values.pop("paths")
-    lists = {name: tuple(values.pop(name, ())) for name in ("keep", "ignore")}
-    return SourceSettings((paths,) if isinstance(paths, str) else tuple(paths), **lists, **values)
+    values |= {name: tuple(values.get(name, ())) for name in ("keep", "ignore")}
+    return SourceSettings((paths,) if isinstance(paths, str) else tuple(paths), **values)
 
 
 def _sink(section: JobSection, given: Mapping[str, Any]) -> SinkSettings:

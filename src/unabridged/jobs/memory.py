@@ -65,12 +65,12 @@ class MemorySource:
 
     def _open(self, path: str) -> Memory:
         settings = self._settings
-        options: dict[str, Any] = {"storage_options": dict(settings.storage)}
+        options: dict[str, Any] = {"storage_options": {**settings.storage}}
         return Memory.open(path, dataset=settings.dataset, create=False, read_only=True, **options)
 
     def _rows(self, artifacts: Iterable[Any], first: int) -> Rows:
         found = list(artifacts)
-        columns = {
+        columns: dict[str, Any] = {
             "id": pa.array([each.id for each in found], pa.string()),
             "text": pa.array([each.search_text for each in found], pa.string()),
             **{name: pa.array([getattr(each, name) for each in found], pa.string()) for name in self._columns},
