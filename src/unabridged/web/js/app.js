@@ -75,6 +75,9 @@ function drawNav(now) {
     else { if (!parts.length) parts.push(h("ul", {})); parts[parts.length - 1].append(one); }
   }
   fill(nav, parts);
+  const side = nav.parentElement; // on small windows the views stand in a row that scrolls
+  const current = nav.querySelector("[aria-current]");
+  if (side && current && side.scrollWidth > side.clientWidth) side.scrollLeft = current.offsetLeft - side.clientWidth / 2 + current.offsetWidth / 2;
   drawDatasets();
 }
 

@@ -78,3 +78,8 @@ export const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches
 
 /** A colour of the theme in force. */
 export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+/** Where parts stand under each other, bring one that was filled into sight. */
+export function bring(element) {
+  if (element.getBoundingClientRect().top > innerHeight * 0.7) element.scrollIntoView({ block: "start", behavior: calm() ? "auto" : "smooth" });
+}

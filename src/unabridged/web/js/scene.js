@@ -209,7 +209,10 @@ export class Scene {
   }
 
   /** How much larger points are drawn than their size says: they grow a little with the zoom. */
-  get grown() { return Math.min(2.2, Math.max(0.7, Math.sqrt(this.view.scale / Math.min(this.width, this.height) / 0.46))); }
+  get grown() {
+    const small = Math.min(1, Math.max(0.55, Math.sqrt(Math.min(this.width, this.height) / 700)));
+    return small * Math.min(2.2, Math.max(0.7, Math.sqrt(this.view.scale / Math.min(this.width, this.height) / 0.46)));
+  }
 
   #drawPoints() {
     const { raster, sx, sy, visible, near, ratio, colours, grown } = this;

@@ -1,7 +1,7 @@
 // Every text that is remembered: documents, their chunks, the summaries of those; each at its place.
 
 import { memory, part } from "../api.js";
-import { append, fill, h } from "../dom.js";
+import { append, bring, fill, h } from "../dom.js";
 import { moment, number, opening, plural } from "../format.js";
 import { chip, empty, growing, note, select, shown } from "../parts.js";
 import { byteIndex, reader, reveal } from "../reader.js";
@@ -40,6 +40,7 @@ export default async function artifacts(root, { heading, rest, query, still }) {
       chosen = now[0] ?? null;
       for (const item of tree.querySelectorAll("[role=treeitem]")) item.setAttribute("aria-selected", String(item.dataset.id === chosen));
       show(asked);
+      if (chosen) bring(pane);
       return true;
     },
   };

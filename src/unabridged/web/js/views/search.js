@@ -1,7 +1,7 @@
 // Search: what matters for a question, each hit with its evidence, shown in its document at the very bytes.
 
 import { memory } from "../api.js";
-import { announce, fill, h } from "../dom.js";
+import { announce, bring, fill, h } from "../dom.js";
 import { date, number, plural } from "../format.js";
 import { bar, button, chip, empty, field, icon, note, select, shown } from "../parts.js";
 import { go, link } from "../route.js";
@@ -49,7 +49,7 @@ function drawn(found, pane, still) {
   }
   const rows = found.hits.map((hit, at) => {
     const first = hit.evidence[0];
-    const row = h("button", { type: "button", class: "row-link", "aria-current": "false", onClick: () => open(at) },
+    const row = h("button", { type: "button", class: "row-link", "aria-current": "false", onClick: () => { open(at); bring(pane); } },
       h("span", { class: "hit-line small" }, chip(hit.kind), h("span", { class: "muted one-line", title: place(first) }, place(first)), h("span", { class: "score" }, bar(hit.score, `relevance ${number(hit.score * 100)} of 100`))),
       h("span", { class: "clamp serif", dir: "auto" }, hit.text),
       hit.lanes.length ? h("span", { class: "small muted" }, `found by ${hit.lanes.map((one) => `${one.lane} (${one.rank}.)`).join(", ")}`) : null);

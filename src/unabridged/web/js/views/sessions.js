@@ -1,7 +1,7 @@
 // Sessions: the runs of users and agents, what each brought in, and what it cost.
 
 import { memory } from "../api.js";
-import { fill, h } from "../dom.js";
+import { bring, fill, h } from "../dom.js";
 import { money, moment, number, opening, plural } from "../format.js";
 import { empty, figures, growing, shown } from "../parts.js";
 import { link } from "../route.js";
@@ -29,6 +29,7 @@ export default async function sessions(root, { heading, rest, still }) {
       chosen = named(now);
       for (const row of list.querySelectorAll("a")) row.setAttribute("aria-current", String(row.dataset.id === chosen));
       show();
+      bring(pane);
       return true;
     },
   };
