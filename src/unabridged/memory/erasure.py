@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from unabridged.embedding.embedder import Embedder
+from unabridged.embedding.forgetting import forget
 from unabridged.errors import InputError, StoreError
 from unabridged.memory.catalog import local_path
 from unabridged.memory.deletion import Deletion, descendants, remove
@@ -183,12 +185,12 @@ def erase(
         raise StoreError(f"{len(named)} snapshot(s) hold what is to be erased: pass drop_snapshots=True")
     doomed = memory.store.ask(lambda view: _doomed(view, where, artifacts))
     texts = [record.text for record in memory.artifacts.many(doomed)]
+    # Kept vectors and answers first: of an erasure that is killed later, nobody could tell what to forget.
+    cached = sum(_forgotten(each, texts) for each in (memory.embedder, memory.asker))
     whole_session = session_id if source is None and not metadata else None
     deletion, counts = memory.store.commit(lambda draft: _erase_rows(draft, where, artifacts, source, whole_session))
     outside = _erase_outside(memory, deletion.artifacts, whole_session, counts["series_ids"])
     outside["requests"] += forget_requests(memory, session_id=session_id, source=source, metadata=metadata)
-    forgetful = (getattr(each, "forget", None) for each in (memory.embedder, memory.asker))
-    cached = sum(int(forget(texts) or 0) for forget in forgetful if forget is not None)
     done = purge(memory, drop_snapshots=drop_snapshots, wait=READERS)  # the rows are gone: the files must follow
     return Erasure(
         deletion=deletion,
@@ -200,6 +202,14 @@ def erase(
         purge=done,
         proof=_prove(memory, deletion.artifacts, texts),
     )
+
+
+def _forgotten(keeper: Any, texts: Sequence[str]) -> int:
+    """What an embedder or a chat has kept of the texts is forgotten; how many entries there were."""
+    if isinstance(keeper, Embedder):
+        return forget(keeper, texts)
+    own = getattr(keeper, "forget", None)
+    return int(own(texts) or 0) if own is not None else 0
 
 
 def _doomed(view: View, where: str | None, named: Sequence[str]) -> list[str]:
