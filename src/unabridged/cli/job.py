@@ -11,6 +11,18 @@ import typer
 
 from unabridged.cli.console import note, number, put
 from unabridged.cli.exits import INTERRUPTED, SOME_FAILED, TERMINATED
+from unabridged.cli.job_around import (
+    Around,
+    Batch,
+    MetricsPort,
+    Processes,
+    RateRequests,
+    Ray,
+    RedisUrl,
+    Spans,
+    around,
+)
+from unabridged.cli.job_around import register as register_around
 from unabridged.cli.job_options import (
     BaseUrl,
     Chosen,
@@ -61,6 +73,7 @@ Json = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]
 
 def register(parent: typer.Typer) -> None:
     """Add the commands."""
+    register_around(app)
     parent.add_typer(app, name="job")
 
 
@@ -97,6 +110,13 @@ def _run(  # noqa: PLR0917 typer makes an option of each
     max_requests: MaxRequests = None,
     on_change: OnChange = None,
     workers: Workers = None,
+    batch: Batch = False,
+    processes: Processes = None,
+    ray: Ray = None,
+    rate: RateRequests = None,
+    redis: RedisUrl = None,
+    metrics: MetricsPort = None,
+    spans: Spans = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what would be done, and send nothing.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -113,18 +133,21 @@ def _run(  # noqa: PLR0917 typer makes an option of each
     unabridged job run table.lance --sink-format column --column embedding --max-cost 5 --price 0.02
     ```
     """
-    given = {key: value for key, value in locals().items() if key not in ("dry_run", "as_json", "quiet")}
-    settings = chosen(Chosen(**given))
+    given = dict(locals())
+    settings = chosen(Chosen(**{name: given[name] for name in Chosen.__slots__ if name in given}))
     if dry_run:
         _plan(settings, as_json=as_json, quiet=quiet)
         return
-    _work(settings, retry=False, as_json=as_json, quiet=quiet)
+    where = Around(**{name: given[name] for name in Around.__slots__})
+    _work(settings, where, retry=False, as_json=as_json, quiet=quiet)
 
 
 @app.command("retry", no_args_is_help=True)
 def _retry(
     job: Annotated[str, typer.Argument(help="The job's id, as `unabridged job list` shows it.")],
     folder: Folder = None,
+    batch: Batch = False,
+    processes: Processes = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -143,7 +166,8 @@ def _retry(
     if not Path(origin["here"]).is_dir():
         raise ConfigError("job", f"{job} was begun in {origin['here']}, which is not there any more")
     os.chdir(origin["here"])  # relative paths mean what they meant, and rows keep the names made of them
-    _work(chosen(Chosen(**origin)), retry=True, as_json=as_json, quiet=quiet)
+    where = Around(batch=batch, processes=processes)
+    _work(chosen(Chosen(**origin)), where, retry=True, as_json=as_json, quiet=quiet)
 
 
 @app.command("list")
@@ -199,16 +223,17 @@ def _plan(settings: Any, *, as_json: bool, quiet: bool) -> None:
     put(_json(found.to_dict()) if as_json else planned(found))
 
 
-def _work(settings: Any, *, retry: bool, as_json: bool, quiet: bool) -> None:
+def _work(settings: Any, where: Around, *, retry: bool, as_json: bool, quiet: bool) -> None:
     from unabridged.cli.job_progress import JobLine
     from unabridged.cli.job_signals import Asked, asked_to_end
     from unabridged.errors import JobError
     from unabridged.jobs.job import retry_job, run_job
 
-    with asked_to_end() as asked, JobLine(quiet=quiet) as line:
+    with around(settings, where) as job, asked_to_end() as asked, JobLine(quiet=quiet) as line:
         try:
             work = retry_job if retry else run_job
-            report = work(settings, progress=line.step, cancel=asked.event)
+            report = work(job.settings, progress=job.tell(first=line.step), cancel=asked.event, **job.options)
+            job.ended(report)
         except JobError as error:
             if asked.by is None:
                 raise

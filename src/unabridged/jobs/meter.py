@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
     from unabridged.types import Limit, Provider, Reply, Request
 
-__all__ = ["Meter", "Metered", "Observer", "Spent", "Stopped"]
+__all__ = ["Meter", "Metered", "Observer", "Spent", "Stopped", "estimate"]
 
 _RECORD = np.dtype([("kind", "<u4"), ("texts", "<u4"), ("tokens", "<u8")])
-_SENT, _ANSWERED, _REFUSED = 1, 2, 3
+_SENT, _ANSWERED, _REFUSED, _SENT_TEXTS = 1, 2, 3, 4  # the last counts texts of requests that are counted already
 
 
 class Stopped(ProviderError):
@@ -93,7 +93,7 @@ class Meter:
         """A request is about to go; its estimated tokens. Raises :class:`Stopped` where it may not."""
         if self._cancel is not None and self._cancel.is_set():
             raise _stopped("the job was asked to end")
-        tokens = _estimate(request) if self._max_tokens is not None else 0.0
+        tokens = estimate(request) if self._max_tokens is not None else 0.0
         with self._lock:
             if self._max_requests is None and self._max_tokens is None:
                 self._note(_SENT, len(request.texts), 0)
@@ -113,13 +113,20 @@ class Meter:
         billed = 0
         if answer is not None and refused is None:
             known = answer.tokens  # type: ignore[union-attr]
-            billed = known if known is not None else int(tokens or _estimate(request))
+            billed = known if known is not None else int(tokens or estimate(request))
         with self._lock:
             self._flying -= tokens
             self._note(_REFUSED if answer is None or refused else _ANSWERED, len(request.texts), billed)
         if self._observer is not None:
             seconds = time.monotonic() - began
             self._observer(texts=len(request.texts), tokens=billed, seconds=seconds, error=refused)
+
+    def add(self, spent: Spent) -> None:
+        """What was spent where this log is not: on another machine."""
+        rows = [(_SENT, 0, 0)] * spent.requests + [(_REFUSED, 0, 0)] * spent.refused
+        rows += [(_SENT_TEXTS, spent.texts, 0), (_ANSWERED, 0, spent.tokens)]
+        if spent != Spent():
+            os.write(self._handle, np.array(rows, _RECORD).tobytes())
 
     def close(self) -> None:
         """Close the log."""
@@ -145,7 +152,7 @@ class Meter:
             sent = rows["kind"] == _SENT
             self._spent = Spent(
                 self._spent.requests + int(sent.sum()),
-                self._spent.texts + int(rows["texts"][sent].sum()),
+                self._spent.texts + int(rows["texts"][sent | (rows["kind"] == _SENT_TEXTS)].sum()),
                 self._spent.tokens + int(rows["tokens"].sum()),
                 self._spent.refused + int((rows["kind"] == _REFUSED).sum()),
             )
@@ -232,7 +239,8 @@ def _stopped(reason: str) -> Stopped:
     return Stopped(reason, Fault("quota"))
 
 
-def _estimate(request: Request) -> float:
+def estimate(request: Request) -> float:
+    """The tokens of a request, as counted here."""
     from unabridged.text.tokens import Estimate
 
     measure = Estimate()

@@ -18,6 +18,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, Any
 
 from unabridged.errors import ConfigError, JobError
+from unabridged.jobs.answers import Answers
 from unabridged.jobs.embed import embedder_for, run_shard
 from unabridged.jobs.journal import FILE
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from unabridged.embedding.embedder import Embedder
-    from unabridged.jobs.answers import Answers
     from unabridged.jobs.settings import JobSettings
     from unabridged.jobs.shard import Shard, ShardResult
 
@@ -137,14 +137,15 @@ class PoolRunner:
 def _embed(shard: Shard, settings: JobSettings) -> tuple[int, ShardResult]:
     """In a worker: the shard's result, and who made it."""
     embedder = embedder_for(settings)
-    _keep(embedder.cache, settings.place, shard)
+    if isinstance(embedder.cache, Answers):  # not for models that are asked faster than a disk
+        _keep(embedder.cache, settings.place, shard)
     return os.getpid(), run_shard(shard, settings, embedder=embedder)
 
 
 _kept: list[tuple[int, int, int]] = []  # in a worker: part, first row and segment of shards not known to be noted
 
 
-def _keep(answers: Any, folder: Path, shard: Shard) -> None:
+def _keep(answers: Answers, folder: Path, shard: Shard) -> None:
     """A shard begins: its answers stay until the journal has it; those that it has by now may go."""
     for part, first, segment in [one for one in _kept if _is_noted(folder, *one[:2])]:
         answers.end(segment)

@@ -1,0 +1,102 @@
+"""``unabridged sweep``: what is stale by splitter or embedder, made new."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from unabridged.cli.console import note, number, plural, put
+from unabridged.cli.exits import INTERRUPTED, TERMINATED
+from unabridged.cli.memory_options import Config, Dataset, Json, Model, Uri, chosen_embedder, opened
+from unabridged.errors import InputError, JobError
+
+if TYPE_CHECKING:
+    from unabridged.jobs.sweep import Stale, Swept
+
+__all__ = ["register"]
+
+_WORDS = {
+    "documents": lambda n: plural(n, "document"),
+    "chunks": lambda n: plural(n, "chunk"),
+    "kept": lambda n: f"{number(n)} kept as they were",
+    "removed": lambda n: f"{number(n)} removed",
+    "vectors": lambda n: plural(n, "vector"),
+    "missing": lambda n: f"{number(n)} without a vector",
+    "summaries": lambda n: f"{number(n)} summaries gone with their chunks",
+}
+
+Size = Annotated[int | None, typer.Option("--size", min=1, help="Chunks of so many tokens from now on.")]
+Overlap = Annotated[int | None, typer.Option("--overlap-percent", min=0, max=90, help="Their overlap; 20 by default.")]
+Method = Annotated[str | None, typer.Option("--method", help="A segmenter, as `unabridged chunk --help` lists them.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("sweep")(_sweep)
+
+
+def _sweep(
+    size: Size = None,
+    overlap_percent: Overlap = None,
+    method: Method = None,
+    config: Config = None,
+    model: Model = None,
+    uri: Uri = None,
+    dataset: Dataset = "default",
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Cut so many documents at the most.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what is stale, and change nothing.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Cut and embed a memory's documents anew where the splitter or the embedder is another one now.
+
+    What is not stale is not touched; old vectors serve every search until the new ones are there; facts keep their
+    sources. Interrupted, it goes on when it is run again.
+
+    ```
+    unabridged sweep --uri ./memory --model openai/text-embedding-3-large --dry-run
+    unabridged sweep --uri ./memory --config plugin.json --size 512
+    ```
+    """
+    from unabridged.jobs.sweep import find_stale
+
+    given = {"size": size, "overlap_percent": overlap_percent, "method": method}
+    chunking = {name: value for name, value in given.items() if value is not None} or None
+    embedder = chosen_embedder(config, model)
+    if chunking is None and embedder is None:
+        raise InputError("nothing to compare with: --size, --method, --model or --config says what is wanted now")
+    with opened(uri, dataset, config=config, embedder=embedder) as memory:
+        if dry_run:
+            _tell(find_stale(memory, chunking=chunking), as_json=as_json)
+        else:
+            _tell(_swept(memory, chunking, limit), as_json=as_json)
+
+
+def _swept(memory: Any, chunking: Any, limit: int | None) -> Swept:
+    from unabridged.cli.job_signals import Asked, asked_to_end
+    from unabridged.jobs.sweep import sweep
+
+    with asked_to_end() as asked:
+        try:
+            return sweep(memory, chunking=chunking, limit=limit, progress=_progress, cancel=asked.event)
+        except JobError as error:
+            if asked.by is None:
+                raise
+            note(str(error))
+            raise typer.Exit(INTERRUPTED if asked.by == Asked.INTERRUPT else TERMINATED) from None
+
+
+def _progress(what: str, done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        note(f"{number(done)} of {number(total)} {what}")
+
+
+def _tell(found: Stale | Swept, *, as_json: bool) -> None:
+    if as_json:
+        put(json.dumps(asdict(found), ensure_ascii=False, indent=2) + "\n")
+        return
+    counts = {name: value for name, value in asdict(found).items() if isinstance(value, int) and value}
+    put((", ".join(_WORDS[name](value) for name, value in counts.items()) or "nothing is stale") + "\n")
