@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - typer reads annotations as it runs
 from typing import Annotated, Any
 
 import typer

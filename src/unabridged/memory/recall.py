@@ -18,6 +18,7 @@ from unabridged.memory.pack import packed
 from unabridged.memory.recall_data import Citation, Degraded, Hit, Recalled
 from unabridged.memory.recall_fuse import diverse
 from unabridged.memory.recall_hits import Brief, chunked, cited, rows_of, text_of, whole_of
+from unabridged.memory.recall_polarity import OPPOSED, opposed
 from unabridged.memory.recall_query import Meant, calibration_of, meant
 from unabridged.memory.recall_rank import NEAR, Candidate, ranked, reread
 from unabridged.memory.recall_score import Calibration, cosines, relevance
@@ -201,6 +202,8 @@ class Recall:
         said = coverage(self.words, text)
         calibration = Calibration() if near is None else self._calibration(INDEXES_OF[each.index][0])
         score = relevance(self.words, text, said, near, calibration)
+        if said and score >= self.settings.threshold and opposed(self.words, text):
+            return replace(each, near=near, said=said, score=min(score, OPPOSED))
         if "names" in each.found:
             score = max(score, 0.5 + 0.5 * each.found["names"])
         if self.named and "graph" in each.found:

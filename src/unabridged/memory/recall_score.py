@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unabridged.memory.recall_words import WINDOW, said_whole
+from unabridged.memory.recall_words import said_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +48,8 @@ _TRIMMED = 2  # strangers whose best match is set aside: the dataset may be abou
 _WORDS = 0.3
 _CHANCE = 0.2  # the share of a query's words that a text about something else says
 _ALL = 0.999
-_DILUTED = 0.1  # how far under a stranger's the vector of a long text may count: it says much else
+_AWAY = 0.1  # a cosine under minus this points away; between is the noise of a narrow model
+_DILUTED = 0.15  # how far under a stranger's a vector counts that does not point away: who says the words says them
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +110,9 @@ def relevance(words: Words, text: str, said: float, near: float | None, calibrat
     >>> relevance(query, "The weather was fine.", 0.0, 0.1, Calibration(0.3)) < 0.5
     True
     """
-    if said > _ALL and (near is None or near > -_DILUTED) and said_whole(words, text):
+    if said > _ALL and (near is None or near >= -_AWAY) and said_whole(words, text):
         return 1.0
     if near is None:
         return said
-    long = len(text) > WINDOW
-    return calibration.of(max(near, calibration.stranger - _DILUTED) if long and near > -_DILUTED else near, said)
+    held = near if near < -_AWAY else max(near, calibration.stranger - _DILUTED)
+    return calibration.of(held, said)
