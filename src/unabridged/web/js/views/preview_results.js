@@ -6,6 +6,7 @@ import { chip, figures, note, table, tabs } from "../parts.js";
 import { plot } from "../plot.js";
 
 const AT_ONCE = 120; // chunks drawn before somebody scrolls on
+const BLOCK = 8; // stretches of a document that are laid out together
 let mode = "chunks";
 
 export function resultsOf(answers, state) {
@@ -101,6 +102,8 @@ function inDocument(one, text) {
   const starts = [];
   const cuts = [...new Set([0, text.length, ...one.chunks.flatMap((chunk) => [chunk.start, chunk.end])])].sort((a, b) => a - b);
   let first = 0;
+  let block = h("div", {}); // begun anew at line ends, so that what is out of sight is not laid out
+  made.append(block);
   for (let at = 0; at + 1 < cuts.length; at += 1) {
     const [start, end] = [cuts[at], cuts[at + 1]];
     while (first < one.chunks.length && one.chunks[first].end <= start) first += 1;
@@ -112,7 +115,8 @@ function inDocument(one, text) {
       append(band, h("span", { class: "cutmark", title: plural(one.chunks[index].tokens, "token") }, index + 1));
     }
     append(band, text.slice(start, end));
-    made.append(band);
+    block.append(band);
+    if (block.childNodes.length >= BLOCK && text[end - 1] === "\n") made.append(block = h("div", {}));
   }
   return { element: h("div", { class: "padded-in" }, made), show: (at) => flash(starts[at]) };
 }
