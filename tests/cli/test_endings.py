@@ -160,7 +160,7 @@ def test_many_bad_files_are_counted_not_listed(capsys) -> None:
 
 
 @pytest.mark.parametrize(
-    ("empty", "code", "status"), [("skip", 0, "skipped"), ("zero", 0, "empty"), ("error", 1, "skipped")]
+    ("empty", "code", "status"), [("skip", 0, "skipped"), ("zero", 0, "empty"), ("error", 1, "failed")]
 )
 def test_blank_texts_by_policy(empty, code, status) -> None:
     assert hashing("--text", " \n", "--text", "words", "-o", "out.jsonl", "--empty", empty) == code

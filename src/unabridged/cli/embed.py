@@ -109,7 +109,7 @@ def _embed(
             "concurrency": concurrency,
             "cache": False if no_cache else None,
             "on_error": "report",
-            "empty": "skip" if empty == "error" else empty,
+            "empty": empty,
         },
     )
     task = Task(
@@ -118,7 +118,6 @@ def _embed(
         role="query" if query else "document",
         chunks=chunk_vectors,
         raises=on_error == "raise",
-        blank_fails=empty == "error",
         quiet=quiet,
     )
     with embedder:

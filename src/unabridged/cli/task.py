@@ -37,7 +37,7 @@ _OF_ONE_TEXT = frozenset({"input_overflow", "empty_input", "output_budget", "bad
 class Task:
     """What is to be embedded, how, and what has become of it so far.
 
-    ``raises`` stops at the first text that fails, ``blank_fails`` counts a blank one as failed.
+    ``raises`` stops at the first text that fails.
     """
 
     inputs: Inputs
@@ -45,7 +45,6 @@ class Task:
     role: Literal["query", "document"]
     chunks: bool
     raises: bool
-    blank_fails: bool
     quiet: bool
     usage: Usage = field(default_factory=Usage)
     texts: int = 0
@@ -125,9 +124,8 @@ class Task:
 
     def _count(self, outcome: Outcome) -> None:
         self.texts += 1
-        blank = outcome.status == "skipped"
-        self.blank += blank and not self.blank_fails
-        if outcome.status == "failed" or (blank and self.blank_fails):
+        self.blank += outcome.status == "skipped"
+        if outcome.status == "failed":
             self.failed += 1
             if self.raises:
                 raise _as_error(outcome)
