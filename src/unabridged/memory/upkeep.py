@@ -163,7 +163,7 @@ class Upkeep:
         due = self._store.turn(turn)
         if fine:
             for table in OUTSIDE:
-                _tend_outside(self._store.place.open(table, fenced=False), table)
+                _tend_outside(self._store.place.open(table, fenced=False), table, thorough=thorough)
         return due
 
     # -- text and vector segments, outside it -------------------------------------------------------
@@ -324,12 +324,12 @@ def _tend_whole(writing: Writing, table: str) -> list[tuple[str, Index]]:
     return []
 
 
-def _tend_outside(handle: Handle, table: str) -> None:
+def _tend_outside(handle: Handle, table: str, *, thorough: bool) -> None:
     """Queues and points: merged when they have grown small pieces; they have no head to keep to."""
     covered = handle.covered()
     settled = _settled(table, covered) if INDEXES[table] else set()
     todo = plan(handle.fragments(), settled, set())
-    if sum(map(len, todo.compact)) >= EVERY or todo.refresh:
+    if thorough or sum(map(len, todo.compact)) >= EVERY or todo.refresh:
         for run in todo.compact:
             handle.compact(run)
         if todo.refresh and INDEXES[table]:
