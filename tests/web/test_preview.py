@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import zipfile
 
 import httpx
 import pytest
@@ -287,6 +289,17 @@ def test_pdf_and_word_are_read_with_their_pages(client, tmp_path):
         "/v1/gb/preview/uploads", params={"name": "letter.docx"}, content=(tmp_path / "letter.docx").read_bytes()
     )
     assert "A letter." in sent.json()["text"]
+
+
+def test_a_word_file_that_unfolds_without_end_is_not_unfolded(client):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file, file.open("word/document.xml", "w") as part:
+        for _ in range(300):
+            part.write(bytes(1 << 20))
+    assert len(packed.getvalue()) < 1 << 20
+    sent = client.post("/v1/gb/preview/uploads", params={"name": "bomb.docx"}, content=packed.getvalue())
+    assert sent.status_code == 400
+    assert "unfolds to over" in sent.json()["detail"]
 
 
 def test_an_image_is_shown_as_it_is_and_has_no_chunks(client):

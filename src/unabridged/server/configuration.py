@@ -5,6 +5,7 @@ from dataclasses import asdict
 from fastapi import APIRouter, Depends, Request, Response
 
 from unabridged.server.auth import authorised
+from unabridged.server.memory.saying import told
 from unabridged.server.wire import dumps
 
 __all__ = ["router"]
@@ -12,7 +13,7 @@ __all__ = ["router"]
 router = APIRouter(prefix="/v1/gb", tags=["keeping"], dependencies=[Depends(authorised("admin"))])
 
 
-@router.get("/configuration", operation_id="get_configuration")
+@router.get("/configuration", responses=told(), operation_id="get_configuration")
 def _configuration(request: Request) -> Response:
     """The settings as a file would write them, secrets masked; the model's figures and the origin of each."""
     server = request.app.state.server

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 from unabridged.memory import Memory
 from unabridged.server.graph_data import Drawings, cloud_of, graph_of
 from unabridged.server.memory.access import Read
+from unabridged.server.memory.saying import read
 from unabridged.server.wire import dumps
 
 __all__ = ["router"]
@@ -18,7 +19,7 @@ router = APIRouter(prefix="/v1/gb/graph", tags=["graph"])
 Limit = Annotated[int, Query(ge=1, le=MOST_NODES, description="Points drawn; what is left out is counted.")]
 
 
-@router.get("", operation_id="graph")
+@router.get("", responses=read(), operation_id="graph")
 def _graph(
     request: Request,
     memory: Read,
@@ -40,7 +41,7 @@ def _graph(
     )
 
 
-@router.get("/vectors", operation_id="vector_cloud")
+@router.get("/vectors", responses=read(), operation_id="vector_cloud")
 def _vectors(
     request: Request,
     memory: Read,

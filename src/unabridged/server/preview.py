@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from unabridged.errors import InputError
 from unabridged.server.auth import Caller, authorised
+from unabridged.server.memory.saying import told
 from unabridged.server.preview_cuts import Recipe, cut, tokenizers
 from unabridged.server.preview_files import KINDS
 from unabridged.server.preview_shelf import Kept, opened, pasted
@@ -92,7 +93,7 @@ def _state(request: Request) -> Previews:
 State = Annotated[Previews, Depends(_state)]
 
 
-@router.get("", operation_id="preview_settings")
+@router.get("", responses=told(), operation_id="preview_settings")
 def _settings(state: State) -> Response:
     """The segmenters with their settings, the tokenizers, the folders that may be read, and the limits."""
     return _json({
@@ -106,7 +107,7 @@ def _settings(state: State) -> Response:
     })  # fmt: skip
 
 
-@router.get("/folders/{folder}", operation_id="preview_folder")
+@router.get("/folders/{folder}", responses=told(), operation_id="preview_folder")
 def _folder(
     state: State,
     folder: Annotated[int, Path(ge=0, description="The folder's number.")],
@@ -117,7 +118,7 @@ def _folder(
     return _json({"entries": [asdict(entry) for entry in entries], "more": more})
 
 
-@router.post("/documents", status_code=201, operation_id="preview_open")
+@router.post("/documents", status_code=201, responses=told(status=201), operation_id="preview_open")
 def _open(state: State, source: _Source) -> Response:
     """Read a text or a file of a configured folder, and keep it for the cuts."""
     if source.text is not None:
@@ -129,7 +130,18 @@ def _open(state: State, source: _Source) -> Response:
     return _kept(state, opened(*state.folders.read(source.folder, source.path, state.max_bytes)))
 
 
-@router.post("/uploads", status_code=201, operation_id="preview_upload")
+@router.post(
+    "/uploads",
+    status_code=201,
+    responses=told(status=201),
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+        }
+    },
+    operation_id="preview_upload",
+)
 async def _upload(
     request: Request,
     state: State,
@@ -146,7 +158,15 @@ async def _upload(
     return await run_sync(lambda: _kept(state, opened(name, bytes(data))))
 
 
-@router.get("/documents/{document}/image", operation_id="preview_image", response_class=Response)
+@router.get(
+    "/documents/{document}/image",
+    response_class=Response,
+    responses={
+        **told(),
+        200: {"content": {"image/*": {"schema": {"type": "string", "format": "binary"}}}, "description": "The image."},
+    },
+    operation_id="preview_image",
+)
 def _image(state: State, document: str) -> Response:
     """An image that was opened, as it is."""
     kept = state.shelf.get(document)
@@ -155,7 +175,7 @@ def _image(state: State, document: str) -> Response:
     return Response(kept.image, media_type=kept.media_type)
 
 
-@router.post("/cuts", operation_id="preview_cut")
+@router.post("/cuts", responses=told(), operation_id="preview_cut")
 def _cut(caller: Annotated[Caller, Depends(authorised("read"))], state: State, asked: _Cuts) -> Response:
     """Cut a document by each recipe: chunks, figures and what they would cost; nothing is spent unless asked."""
     if asked.tokenizer not in tokenizers():

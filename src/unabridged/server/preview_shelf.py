@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import secrets
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile, ZipFile
 
 from unabridged.errors import InputError, NotFound, UnreadableFile
 from unabridged.server.preview_files import kind_of, media_type_of
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Kept", "Shelf", "opened", "pasted"]
 
 MOST_CHARACTERS = 20_000_000  # of one document's text: a Word file of 20 MB can unfold to far more
+MOST_UNFOLDED = 256 << 20  # bytes of all files packed in a Word file: a few KB can be made to hold gigabytes
 _SHELF_CHARACTERS = 60_000_000  # of all documents kept; the one asked for longest ago goes first
 
 
@@ -100,6 +103,8 @@ def opened(name: str, data: bytes) -> Kept:
         if media_type is None:
             raise InputError("the file is named as an image, and is no PNG, JPEG, GIF, WebP or BMP")
         return Kept(name, Document("", format="image", source=name), "image", data, media_type)
+    if kind == "word" and _unfolded(data) > MOST_UNFOLDED:
+        raise InputError(f"{name}: unfolds to over {MOST_UNFOLDED >> 20} MB, more than a preview reads")
     try:
         document = read_document(data, format=kind, source=name)
     except UnreadableFile as error:  # of the caller's own name, not of a path here: it may be told
@@ -107,6 +112,15 @@ def opened(name: str, data: bytes) -> Kept:
     if len(document.text) > MOST_CHARACTERS:
         raise InputError(f"the document has over {MOST_CHARACTERS:,} characters, more than a preview cuts")
     return Kept(name, document, kind)
+
+
+def _unfolded(data: bytes) -> int:
+    """The bytes that a packed file says it holds; its reader takes no more than that. 0 for what is not packed."""
+    try:
+        with ZipFile(io.BytesIO(data)) as packed:
+            return sum(each.file_size for each in packed.infolist())
+    except BadZipFile:
+        return 0
 
 
 def pasted(text: str) -> Kept:
