@@ -229,3 +229,25 @@ def test_what_a_fetch_gives_up_on(pages):
     with pytest.raises(UnreadableFile) as caught:
         fetch("http://name.invalid/?token=secret", timeout=5)
     assert "secret" not in str(caught.value)
+
+
+def test_k9_code_is_cut_at_definitions(memory, tmp_path):
+    body = "\n".join(f"    value = value + {n}  # step {n}" for n in range(12))
+    (tmp_path / "code.py").write_text("\n\n".join(f"def step_{n}(value):\n{body}\n    return value" for n in range(4)))
+    made = memory.ingest(tmp_path / "code.py", chunking={"size": 150, "overlap_percent": 0}, extract=False).intakes[0]
+    chunks = memory.artifacts.chunks(made.artifact_id)
+    assert [chunk.text.split("(")[0] for chunk in chunks] == [f"def step_{n}" for n in range(4)]
+    assert [chunk.section for chunk in chunks] == [f"step_{n}" for n in range(4)]
+
+
+def test_k3_the_title_before_each_chunk_where_asked_for(memory, folder):
+    (folder / "long.md").write_text("# The Register\n\n" + LONG)
+    plain, titled = (
+        memory.ingest(folder / "long.md", chunking=SMALL, extract=False, contextual_bm25=on, kind=kind).intakes[0]
+        for on, kind in ((False, "knowledge"), (True, "memory"))
+    )
+    assert titled.outcome == "replace"
+    chunks = memory.artifacts.chunks(titled.artifact_id)
+    assert all(chunk.lexical.startswith("The Register\n\n") for chunk in chunks)
+    assert all(chunk.text in LONG or chunk.chunk_index == 0 for chunk in chunks)
+    assert memory.artifacts.many([plain.artifact_id]) == []

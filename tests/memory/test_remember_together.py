@@ -128,8 +128,10 @@ def test_what_others_write_elsewhere_costs_no_second_comparison(pair):
     assert stages(server)["compare"] == 1
 
 
-def test_a_fact_that_many_entities_hold_is_compared_with_the_likeliest_only(pair):
+@pytest.mark.parametrize("newest", [200, 5])
+def test_a_fact_that_many_entities_hold_is_compared_with_the_likeliest_only(pair, monkeypatch, newest):
     memory, other, server = pair
+    monkeypatch.setattr("unabridged.memory.remember_facts.NEWEST", newest)
     with other.write() as tx:
         note = tx.artifact("Pia knows many.")
         pia = tx.entity("Pia", "person", artifact=note)

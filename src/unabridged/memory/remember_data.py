@@ -39,7 +39,8 @@ class Options(TypedDict, total=False):
     tokens), ``overlap_percent`` (20), ``tokenizer``, ``method``, or is ``False``. ``average`` makes a long
     document's vector of its ``chunks`` or of their ``summaries`` (SPEC L11). ``connect`` looks for facts
     that need two distant chunks, in a pass of its own over the summaries. ``supersedes=False`` (for all, or
-    by kind) closes no older fact. ``idempotency_key`` makes a request resumable, and replays its answer once
+    by kind) closes no older fact. ``contextual_bm25`` puts the document's title before each chunk for full text
+    and for its vector (SPEC K3). ``idempotency_key`` makes a request resumable, and replays its answer once
     it is done.
     """
 
@@ -63,6 +64,7 @@ class Options(TypedDict, total=False):
     reasoning: Mapping[str, str] | None
     average: Literal["chunks", "summaries"]
     connect: bool
+    contextual_bm25: bool
     supersedes: bool | Mapping[str, bool]
     idempotency_key: str | None
     trajectory: bool

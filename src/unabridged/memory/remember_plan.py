@@ -91,11 +91,13 @@ class Cutter:
         costs = measure.measure(text)
         if self.off or costs.between(0, len(text)) <= self.size:
             return ()
-        if self.method is not None:
+        if method := self.method or ("structural" if document.format == "code" else None):
             from unabridged.text.segmenters import split
 
-            sizes = {"max_tokens": self.size, "overlap_tokens": self.overlap}
-            return tuple(split(document, self.method, tokenizer=measure, **sizes))
+            more: dict[str, Any] = {} if self.method else {"prefix_section": False}  # SPEC K9: code at definitions
+            return tuple(
+                split(document, method, max_tokens=self.size, overlap_tokens=self.overlap, tokenizer=measure, **more)
+            )
         spans = cut(text, max_tokens=self.size, overlap_tokens=self.overlap, tokenizer=measure, costs=costs)
         return _placed(document, to_chunks(text, spans, costs=costs), costs)
 
@@ -138,6 +140,7 @@ class Request:
     supersedes: bool = True
     key: str | None = None
     keep_unsummarized: bool = False
+    titled: bool = False
     document: Document | None = field(default=None, repr=False)
 
     @classmethod
@@ -179,6 +182,7 @@ class Request:
             keep_unsummarized=_one_of("on_summary_failure", given.get("on_summary_failure", "fail"), ("fail", "keep"))
             == "keep",
             document=document,
+            titled=bool(given.get("contextual_bm25", False)),
             **{name: bool(given[name]) for name in ("extract", "summarize", "defer", "connect") if name in given},
         )
 
@@ -186,7 +190,10 @@ class Request:
     def digest(self) -> str:
         """What makes two requests of one key the same."""
         said = {name: str(getattr(self, name)) for name in ("kind", "artifact", "cutter", "models", "reasoning")}
-        said |= {name: str(getattr(self, name)) for name in ("extract", "summarize", "defer", "web_search", "average")}
+        said |= {
+            name: str(getattr(self, name))
+            for name in ("extract", "summarize", "defer", "web_search", "average", "titled")
+        }
         said |= {
             "timeseries": digest(json.dumps(self.timeseries, default=str)),
             "image": self.image.digest if self.image is not None else "",
@@ -284,6 +291,9 @@ def planned(request: Request, *, id_: str | None = None, created_at: dt.datetime
     document = request.document or Document(request.text)
     chunks = request.cutter.chunks(document)
     tokens = request.cutter.count(request.text)
+    title = document.title or request.artifact["metadata"].get("title")
+    if request.titled and title:  # SPEC K3: what full text indexes, and the embedder reads
+        chunks = tuple(replace(c, text=f"{title}\n\n{c.text}", source=c.source_text) for c in chunks)
     if not chunks:
         unit = Unit(0, id_, "document", request.text)
         return Plan(request, id_, created_at, (), (unit,), tokens)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unabridged.embedding.pooling import pool
-from unabridged.errors import Cancelled, RememberFailed
+from unabridged.errors import Cancelled, RememberFailed, UnabridgedError
 from unabridged.memory.remember_facts import Facts, Moved, Stating
 from unabridged.memory.values import now
 from unabridged.memory.vectors import embed_texts
@@ -106,9 +106,9 @@ class Storing:
             if not chunks:
                 raise
             stored = sum(1 for each in self.run.plan.units if each.id in self.artifacts)
-            told = f"remember: failed at chunk {unit.at + 1} of {chunks} ({type(error).__name__}: {error}); "
-            if unit.role != "chunk":
-                told = f"remember: failed at a {unit.role} ({type(error).__name__}: {error}); "
+            why = f"{type(error).__name__}: {error}" if isinstance(error, UnabridgedError) else type(error).__name__
+            where = f"chunk {unit.at + 1} of {chunks}" if unit.role == "chunk" else f"a {unit.role}"
+            told = f"remember: failed at {where} ({why}); "
             told += f"the document and {stored} of its chunks are stored; the same request with its key goes on there"
             raise RememberFailed(
                 told, artifact_id=self.run.plan.id, chunk=unit.at, chunks=chunks, stored=stored
