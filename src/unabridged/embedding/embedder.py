@@ -28,7 +28,7 @@ from unabridged.embedding.limits import LimitsInForce
 from unabridged.embedding.plan import Chunking, Cutting
 from unabridged.embedding.pooling import check_pooling
 from unabridged.embedding.results import EmbedResult, Progress, TextResult
-from unabridged.embedding.run import Run
+from unabridged.embedding.run import Run, aside
 from unabridged.embedding.settings import Settings
 from unabridged.errors import EmptyText, UnknownScript, UnknownTokens
 from unabridged.providers.calibration import Calibration
@@ -200,15 +200,15 @@ class Embedder:
         run = self._run(texts, role, chunk_vectors=chunk_vectors, progress=progress)
 
         async def keep() -> None:
-            await asyncio.to_thread(run.keep)
+            await aside(run, run.keep)
 
         try:
-            await asyncio.to_thread(run.prepare)
+            await aside(run, run.prepare)
             while (work := run.work()) is not None:
                 flow = Flow(work, self._lanes, role=role, dimensions=self._asked_dimensions, deadline=deadline)
                 await self._engine.arun(flow, keep)
                 run.join({at: await _alanded(future, deadline) for at, future in run.theirs.items()})
-            return await asyncio.to_thread(self._result, run, started, alone=isinstance(texts, str))
+            return await aside(run, self._result, run, started, alone=isinstance(texts, str))
         finally:
             run.release()
 

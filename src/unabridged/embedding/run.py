@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from unabridged.embedding.cache import Entry
 from unabridged.embedding.fingerprint import key
@@ -26,14 +27,24 @@ if TYPE_CHECKING:
     from unabridged.embedding.settings import Settings
     from unabridged.types import Chunk, Limit
 
-__all__ = ["Run"]
+__all__ = ["Run", "aside"]
 
+T = TypeVar("T")
 _log = logging.getLogger("unabridged")
 
+# In characters: counting and hashing so much takes less than waking a thread does.
+_LIGHT = 1 << 14
 # In characters: no limit is so small that a shorter text has ever been cut.
 _MAY_BE_CUT = 128
 # Characters per token of the limit: no prose or code has tokens so long.
 _PLAINLY_OVER = 16
+
+
+async def aside(run: Run, step: Callable[..., T], *given: Any, **named: Any) -> T:
+    """A step of a run, in a thread; at once where that takes no longer, and the cache does not wait for a disk."""
+    if run.is_light:
+        return step(*given, **named)
+    return await asyncio.to_thread(step, *given, **named)
 
 
 class Run:
@@ -70,6 +81,12 @@ class Run:
         self._left: list[Piece] = []
         self._work: Work | None = None
         self._tokens_done = self._tokens_all = 0
+
+    @property
+    def is_light(self) -> bool:
+        """Whether its steps are shorter than a thread takes to wake."""
+        cache = self.settings.cache
+        return (cache is None or getattr(cache, "is_quick", False)) and sum(map(len, self.texts)) <= _LIGHT
 
     # -- looking up and cutting --------------------------------------------------------------------
 
