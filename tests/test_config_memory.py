@@ -57,8 +57,6 @@ def test_the_whole_of_it_opens_a_memory_with_its_chat_and_search():
         )
         assert [speaker.host for speaker in asker._speakers] == ["127.0.0.1:1", "127.0.0.1:1", "localhost:11434"]
         assert memory.websearch.results == 3
-        asker.close()
-        memory.websearch.close()
 
 
 def test_P4_stages_are_called_as_requests_and_inferences_call_them():
@@ -91,6 +89,23 @@ def test_a_configured_chat_asks_and_keeps_its_answers(tmp_path):
             asker.close()
         assert [seen.status for seen in server.requests].count(200) == 1
         assert (tmp_path / "answers").is_dir()
+
+
+def test_what_a_configuration_made_is_closed_with_the_memory(tmp_path):
+    with ChatServer() as server:
+        settings = {
+            **WHOLE,
+            "dbPath": str(tmp_path / "m"),
+            "chat": {"model": "tiny", "baseURL": server.url, "cache": str(tmp_path / "a")},
+        }
+        closed = []
+        memory = load_config(settings).memory()
+        memory.remember("Alice works at Acme.")
+        for made in (memory.embedder, memory.asker, memory.websearch):
+            made.close = lambda made=made: closed.append(type(made).__name__)
+        memory.close()
+        memory.close()
+        assert sorted(closed) == ["Asker", "Embedder", "SearxngSearch"]
 
 
 def test_options_of_the_caller_win(tmp_path):

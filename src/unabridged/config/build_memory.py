@@ -104,8 +104,8 @@ def build_memory(config: Config, **options: Any) -> Memory:
     if settings.storage_options is not None:
         given["storage_options"] = _plain(settings.storage_options)
     made: dict[str, Callable[[], Any]] = {"embedder": config.embedder, "chat": config.asker, "websearch": config.search}
-    given |= {name: make() for name, make in made.items() if name not in options}
-    return Memory.open(place, **{**given, **options})
+    fresh = {name: make() for name, make in made.items() if name not in options}
+    return Memory.open(place, **{**given, **fresh, **options}).own(*fresh.values())
 
 
 def _chats(settings: ChatModelSettings, path: Path) -> Iterator[Chat]:

@@ -16,7 +16,6 @@ from unabridged.memory.gather import identity
 from unabridged.memory.images import ArrowFiles, Files, FolderFiles, HereFiles, Images
 from unabridged.memory.migration import migrate
 from unabridged.memory.outside import Ledger, Models, Outside
-from unabridged.memory.reading import Reader
 from unabridged.memory.recall_memory import Recalling
 from unabridged.memory.records import Artifact, Pending, QueryRecord, RequestRecord, Snapshot
 from unabridged.memory.remembering import Remembering
@@ -76,6 +75,7 @@ class Memory(Recalling, Remembering):
         self.store = store
         self.embedder = embedder
         self.asker = asker
+        self._owned: list[Any] = []
         self.websearch = websearch
         self.max_text_bytes = max_text_bytes
         self.unsupported = checked_policy(unsupported)
@@ -132,18 +132,20 @@ class Memory(Recalling, Remembering):
         store = Store(catalog.place(info), grace=grace, read_only=read_only or snapshot is not None)
         migrate(store)
         source = None if snapshot is None else Fixed(snapshots.view(store, snapshot))
-        return cls(
+        asker = asker_of(chat)
+        memory = cls(
             catalog,
             info,
             store,
             embedder=embedder,
-            asker=asker_of(chat),
+            asker=asker,
             websearch=websearch,
             source=source,
             max_text_bytes=max_text_bytes,
             unsupported=unsupported,
             upkeep=upkeep and not store.read_only,
         )
+        return memory if asker is None or asker is chat else memory.own(asker.cache)
 
     @staticmethod
     def datasets(uri: str | Path, *, storage_options: Mapping[str, str] | None = None) -> list[DatasetInfo]:
@@ -156,8 +158,15 @@ class Memory(Recalling, Remembering):
         Catalog(str(uri), storage_options=storage_options).drop(dataset)
 
     def close(self) -> None:
-        """Wait for upkeep that is under way."""
+        """Wait for upkeep that is under way, and close what is the memory's own."""
         self.upkeep.close()
+        while self._owned:
+            self._owned.pop().close()
+
+    def own(self, *made: Any) -> Self:
+        """Close these with the memory: what nobody else has a hand on (an embedder that a configuration made)."""
+        self._owned += [each for each in made if each is not None]
+        return self
 
     def __enter__(self) -> Self:
         """The memory itself."""
@@ -289,10 +298,10 @@ class Memory(Recalling, Remembering):
     # -- states ---------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def pinned(self) -> Iterator[Reader]:
+    def pinned(self) -> Iterator[Recalling]:
         """A reader of one state, for as long as the block runs, whatever is written meanwhile."""
         with self.store.pinned() as view:
-            yield Reader(Fixed(view))
+            yield self._view(view)
 
     def snapshot(self, name: str) -> Snapshot:
         """Give the present state a name, under which it can be opened and restored."""
@@ -310,8 +319,10 @@ class Memory(Recalling, Remembering):
         """Make a named state the present one, in one commit; what is newer is no longer current."""
         snapshots.restore(self.store, name)
 
-    def _view(self, view: View) -> Reader:
-        return Reader(Fixed(view))
+    def _view(self, view: View) -> Recalling:
+        reader = Recalling(Fixed(view))
+        reader.embedder = self.embedder
+        return reader
 
     # -- keeping --------------------------------------------------------------------------------------
 
