@@ -208,6 +208,7 @@ class Recall:
             score = max(score, 0.5 + 0.5 * each.found["names"])
         if self.named and "graph" in each.found:
             score = min(1.0, score + NEAR * each.found["graph"] / most)
+        score = min(1.0, score + NEAR * each.found.get("document", 0.0))
         return replace(each, near=near, said=said, score=score)
 
     def _calibration(self, table: str) -> Calibration:

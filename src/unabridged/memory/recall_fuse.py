@@ -25,7 +25,7 @@ K = TypeVar("K", bound="Hashable")
 def fuse(
     rankings: Mapping[str, Sequence[tuple[K, float]]], weights: Mapping[str, float], constant: int = RANK_CONSTANT
 ) -> dict[K, tuple[LaneRank, ...]]:
-    """What each ranking gives to each of its items: its weight over the constant plus the rank.
+    """What each ranking gives to each of its items: its weight over the constant plus the rank; equals share a rank.
 
     >>> fused = fuse({"one": [("a", 9.0), ("b", 3.0)], "two": [("b", 0.5)]}, {"one": 1.0, "two": 1.0})
     >>> max(fused, key=lambda item: sum(lane.share for lane in fused[item]))
@@ -34,7 +34,9 @@ def fuse(
     found: dict[K, list[LaneRank]] = {}
     for lane, ranking in rankings.items():
         weight = weights.get(lane, 1.0)
-        for rank, (item, score) in enumerate(ranking, 1):
+        rank, last = 0, None
+        for place, (item, score) in enumerate(ranking, 1):
+            rank, last = (rank, last) if score == last else (place, score)
             found.setdefault(item, []).append(LaneRank(lane, rank, float(score), weight / (constant + rank)))
     return {item: tuple(lanes) for item, lanes in found.items()}
 

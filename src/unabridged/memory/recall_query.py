@@ -32,7 +32,7 @@ class Meant:
 
 
 def meant(
-    query: str, view: View, embedder: EmbedderLike | None, *, given: Any = None, patience: float = PATIENCE
+    query: str, view: View, embedder: EmbedderLike | None, *, given: Any = None, patience: float | None = None
 ) -> Meant:
     """Embed a query, unless its vector is given, or could not be compared with the dataset's."""
     stored, width = view.settings.get("fingerprint"), view.settings.get("width")
@@ -49,7 +49,7 @@ def meant(
         return _without(f"the dataset's vectors are of another model or settings{given}; Memory.reembed() changes them")
     known = _known(embedder, stored)
     texts = [query] if known is not None else [query, *STRANGERS]
-    answer = _patiently(embedder, texts, patience)
+    answer = _patiently(embedder, texts, PATIENCE if patience is None else patience)
     if isinstance(answer, str):
         return _without(answer)
     vector, *strangers = [checked_vector(each, width, "the query's vector") for each in answer]

@@ -20,6 +20,7 @@ __all__ = ["NEAR", "Candidate", "ranked", "reread"]
 
 FOUND = ("text", "names", "graph", "chunks", "document")  # lanes whose own score ranks what they found
 NEAR = 0.3  # what standing next to a thing that the query names adds to a score, at the most
+_TIE = 1e-6  # of texts that say the same share of the words, BM25's better one is better
 _DAY = 86_400.0
 
 
@@ -85,18 +86,17 @@ def _rankings(
     if "vector" in settings.lanes:
         given["vector"] = [each.near for each in candidates]  # exact, and of those that the lane did not bring too
     if "text" in settings.lanes:
-        given["words"] = [each.said or None for each in candidates]
+        given["words"] = [each.said + _TIE * each.found.get("text", 0.0) if each.said else None for each in candidates]
     if settings.recency is not None:
         given["recency"] = [_fresh(each.record, at, settings.recency) for each in candidates]
     if settings.session is not None:
         given["session"] = [1.0 if _session(each.record) == settings.session else None for each in candidates]
-    tie = [each.found.get("text", 0.0) for each in candidates]
-    return {name: _order(scores, tie) for name, scores in given.items()}
+    return {name: _order(scores) for name, scores in given.items()}
 
 
-def _order(scores: Sequence[float | None], tie: Sequence[float]) -> list[tuple[int, float]]:
+def _order(scores: Sequence[float | None]) -> list[tuple[int, float]]:
     known = [(place, score) for place, score in enumerate(scores) if score is not None]
-    return sorted(known, key=lambda pair: (-pair[1], -tie[pair[0]], pair[0]))
+    return sorted(known, key=lambda pair: (-pair[1], pair[0]))
 
 
 def _fresh(record: Any, at: dt.datetime, half_life: float) -> float | None:

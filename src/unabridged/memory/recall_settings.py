@@ -25,7 +25,7 @@ WEIGHTS: Mapping[str, float] = {
     "names": 0.5,
     "graph": 0.5,
     "chunks": 1.0,
-    "document": 0.5,
+    "document": 1.5,
     "recency": 0.5,
     "session": 0.5,
 }

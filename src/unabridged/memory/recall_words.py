@@ -153,9 +153,10 @@ def coverage(words: Words, text: str) -> float:
     body = plain(text)
     places = [(match.start(), _part(match, parts)) for match in pattern.finditer(body)]
     found = [(at, part) for at, part in places if part is not None]
-    if len(body) <= WINDOW:
+    wide = max(WINDOW, 2 * len(words.text))
+    if len(body) <= wide:
         return _share({part for _, part in found}, parts)
-    return max((_share(window, parts) for window in _windows(found)), default=0.0)
+    return max((_share(window, parts) for window in _windows(found, wide)), default=0.0)
 
 
 def said_whole(words: Words, text: str) -> bool:
@@ -167,10 +168,10 @@ def _share(said: set[str], parts: Mapping[str, float]) -> float:
     return sum(parts[part] for part in said) / sum(parts.values())
 
 
-def _windows(found: list[tuple[int, str]]) -> Iterator[set[str]]:
+def _windows(found: list[tuple[int, str]], wide: int) -> Iterator[set[str]]:
     first = 0
     for last, (at, _) in enumerate(found):
-        while at - found[first][0] > WINDOW:
+        while at - found[first][0] > wide:
             first += 1
         yield {part for _, part in found[first : last + 1]}
 
