@@ -9,7 +9,7 @@ from unabridged.memory import Memory
 from unabridged.memory.asking import Asker
 from unabridged.memory.temporal import contradicted, restated, start
 from unabridged.providers.chat import Chat
-from unabridged.testing import ChatServer
+from unabridged.testing import ChatRule, ChatServer
 
 
 def utc(year):
@@ -63,3 +63,21 @@ def test_a_fact_cannot_be_closed_before_it_began(memory):
     with pytest.raises(InputError, match="cannot end before it begins"), memory.write() as tx:
         tx.close(edge, tx.artifact("Not any more."), at=utc(2019))
     assert memory.edges.get(edge.id).invalid_at is None
+
+
+@pytest.mark.parametrize("verdict", ["contradicted", "duplicate"])
+def test_a_fact_that_is_told_again_with_its_end_ends_then(tmp_path, verdict):
+    decided = {"decisions": [{"fact": 1, "verdict": verdict, "known": [1]}]}
+    with ChatServer([ChatRule(pattern="New facts", answer=decided)]) as server:
+        asker = Asker(Chat("tiny", base_url=server.url), cache=False)
+        with Memory.open(tmp_path, chat=asker) as memory:
+            memory.remember("Alice works at Acme.", valid_at="2019-01-01")
+            last = memory.remember("Alice worked at Acme until 2021.", valid_at="2024-01-01").artifact_id
+            (known,) = [edge for edge in memory.edges.list(include_history=True) if edge.valid_at == utc(2019)]
+            assert known.invalid_at == utc(2021)
+            assert list(memory.edges.list()) == []
+            memory.verify().raise_if_broken()
+            memory.delete(last)
+            assert memory.edges.get(known.id).invalid_at is None  # what closed it is gone
+            memory.verify().raise_if_broken()
+        asker.close()

@@ -23,7 +23,7 @@ def edge(id_, source, relation, target, fact, **more):
 
 
 def claim(source, relation, target, fact, *, began=BEGAN, vector=None):
-    return Claim(source, relation, target, fact, edge_key(source, relation, target, fact), began, None, vector)
+    return Claim(source, relation, target, fact, edge_key(source, relation, target, fact), began, vector=vector)
 
 
 @pytest.mark.parametrize(

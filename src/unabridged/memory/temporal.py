@@ -41,8 +41,13 @@ def start(edge: Edge) -> dt.datetime:
 def contradicted(old: Edge, new: Edge) -> Closing | None:
     """Which of two contradicting facts ends, and when; ``None`` if they never held at one time.
 
-    A backdated fact closes itself, not the newer one (DESIGN §5, SPEC A9).
+    A backdated fact closes itself, not the newer one (DESIGN §5, SPEC A9). One that tells the end of what is
+    between the same two ("worked there until 2021") ends the known one then.
     """
+    told = new.stated_invalid_at
+    if told is not None and {old.source_id, old.target_id} == {new.source_id, new.target_id}:
+        over = told < start(old) or (old.invalid_at is not None and old.invalid_at <= told)
+        return None if over else Closing(old, new, told)
     first, second = (old, new) if start(old) <= start(new) else (new, old)
     at = start(second)
     apart = any(each.invalid_at is not None and each.invalid_at <= at for each in (first, second))
