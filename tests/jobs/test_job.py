@@ -439,6 +439,33 @@ def test_no_text_and_no_key_stands_in_journal_or_messages(bench: Bench) -> None:
     assert b"boats and harbours" not in kept
 
 
+def test_a_journal_of_another_format_is_refused(bench: Bench) -> None:
+    import sqlite3
+
+    settings = bench.settings(bench.parquet(5), bench.out("out.parquet"))
+    run_job(settings)
+    with sqlite3.connect(settings.place / "journal.sqlite") as db:
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+    with pytest.raises(JobError, match="its journal has format 99"):
+        run_job(settings)
+
+
+def test_texts_of_an_unknown_script_are_counted_and_named_once(bench: Bench) -> None:
+    """SPEC L14, for a job: a hollow vector is worth a note, not a line a row."""
+
+    class Hollow(HashingProvider):
+        def send(self, request):
+            reply = super().send(request)
+            return replace(reply, unknown=tuple(0.7 if "字" in text else 0.0 for text in request.texts))
+
+    rows = [{"key": str(at), "text": f"字字字 {at}" if at % 3 == 0 else f"words {at}"} for at in range(30)]
+    opener = lambda **given: Embedder(Hollow(dimensions=8), **given)
+    report = run_job(bench.settings(bench.jsonl(rows), bench.out("out.parquet"), opener))
+    assert (report.status, report.counts.warned) == ("done", 10)
+    assert report.notes[0].startswith("10 texts, the first: 70% of its tokens are unknown")
+
+
 def test_vectors_are_float32_of_one_width(bench: Bench) -> None:
     run_job(bench.settings(bench.parquet(5), bench.out("out.parquet")))
     assert pq.read_schema(bench.out("out.parquet")).field("vector").type == pa.list_(pa.float32(), 8)

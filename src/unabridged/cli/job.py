@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unabridged.cli.console import note, number, put
+from unabridged.cli.console import note, number, put, warn
 from unabridged.cli.exits import INTERRUPTED, SOME_FAILED, TERMINATED
 from unabridged.cli.job_around import (
     Around,
@@ -250,6 +250,8 @@ def _tell(report: JobReport, *, as_json: bool, quiet: bool) -> None:
         put(_json(report.to_dict()))
     elif not quiet:
         note(ended(report))
+        for said in report.notes:
+            warn(said)
         if report.counts.failed:
             note(f"{number(report.counts.failed)} rows failed: 'unabridged job show {report.id}' says why, ")
             note(f"'unabridged job retry {report.id}' tries them again")

@@ -81,6 +81,8 @@ def _gathered(
         usage=result.usage,
         tokens=sum(text.tokens for text in made),
         chunks=sum(text.chunk_count for text in made),
+        warned=sum(bool(text.warnings) for text in made),
+        warning=next((_said(text.warnings[0]) for text in made if text.warnings), None),
         lengths=_bins([text.tokens for text in made]),
         pieces=_bins([text.chunk_count for text in made]),
         fingerprint=embedder.fingerprint(settings.role),
@@ -117,6 +119,12 @@ def _failed(row: int, named: str, text: TextResult) -> FailedRow:
         passing = may_retry(fault) or fault.kind == "bad_reply"
         return FailedRow(row, named, fault.kind, str(error), passing)
     return FailedRow(row, named, "empty" if isinstance(error, EmptyText) else type(error).__name__, str(error))
+
+
+def _said(warning: str) -> str:
+    """A warning without the number that the text had in its call."""
+    head, colon, rest = warning.partition(": ")
+    return rest if colon and head.startswith("text ") else warning
 
 
 def _hopeless(error: Exception | None) -> bool:

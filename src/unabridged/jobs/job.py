@@ -144,7 +144,6 @@ class _Job:
     carried: dict[tuple[int, int], Carried] = field(default_factory=dict)
     told: float = 0.0
     began: float = field(default_factory=time.monotonic)
-    notes: list[str] = field(default_factory=list)
     meter: Meter = field(init=False)
     staging: Staging = field(init=False)
 
@@ -288,6 +287,8 @@ class _Job:
             self.journal.set("fingerprint", result.fingerprint)
         if result.width and self.journal.get("width") is None:
             self.journal.set("width", result.width)
+        if result.warning and self.journal.get("warning") is None:
+            self.journal.set("warning", result.warning)
         file = None
         if result.table is not None:
             file = self.staging.write(result.table, part=shard.part, first=shard.first)
@@ -365,7 +366,7 @@ class _Job:
             target=self.journal.get("target"),
             causes=self.journal.causes(),
             passed_over=dict(getattr(self.source, "passed_over", {})),
-            notes=tuple(self.notes),
+            notes=(f"{counts.warned:,} texts, the first: {self.journal.get('warning')}",) if counts.warned else (),
         )
 
 

@@ -12,8 +12,10 @@ import json
 import sqlite3
 import threading
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
+
+from unabridged.errors import JobError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,7 +38,8 @@ CREATE TABLE IF NOT EXISTS blocks (
     id INTEGER PRIMARY KEY, part INTEGER NOT NULL, generation INTEGER NOT NULL, first INTEGER NOT NULL,
     after INTEGER NOT NULL, rows INTEGER NOT NULL, done INTEGER NOT NULL, same INTEGER NOT NULL,
     retried INTEGER NOT NULL, file TEXT, keys BLOB NOT NULL, tokens INTEGER NOT NULL, chunks INTEGER NOT NULL,
-    requests INTEGER NOT NULL, lengths TEXT NOT NULL, pieces TEXT NOT NULL, fingerprint TEXT NOT NULL,
+    requests INTEGER NOT NULL, warned INTEGER NOT NULL, lengths TEXT NOT NULL,
+    pieces TEXT NOT NULL, fingerprint TEXT NOT NULL,
     published INTEGER NOT NULL DEFAULT 0, at REAL NOT NULL);
 CREATE INDEX IF NOT EXISTS blocks_of ON blocks (part, generation, first);
 CREATE TABLE IF NOT EXISTS failed (
@@ -100,6 +103,7 @@ class Counts:
     tokens: int = 0
     chunks: int = 0
     blocks: int = 0
+    warned: int = 0
 
     @property
     def adds_up(self) -> bool:
@@ -141,7 +145,13 @@ class Journal:
         # FULL: a line of the journal is on the disk before the answers that it makes superfluous are removed.
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=30000"):
             self._db.execute(f"PRAGMA {pragma}").fetchall()
-        self._db.executescript(_SCHEMA)
+        found = self._one("PRAGMA user_version")[0]
+        if found not in (0, VERSION):
+            self._db.close()
+            raise JobError(
+                f"{folder.name}: its journal has format {found}, this program knows {VERSION}; begin another job"
+            )
+        self._db.executescript(f"{_SCHEMA} PRAGMA user_version = {VERSION};")
 
     def close(self) -> None:
         """Close the file."""
@@ -259,6 +269,7 @@ class Journal:
             "tokens": result.tokens,
             "chunks": result.chunks,
             "requests": result.usage.requests,
+            "warned": result.warned,
             "lengths": json.dumps(result.lengths),
             "pieces": json.dumps(result.pieces),
             "fingerprint": result.fingerprint,
@@ -323,11 +334,11 @@ class Journal:
         of = " FROM blocks b JOIN parts p ON b.part = p.number AND b.generation = p.generation"
         sums = self._one(
             "SELECT COALESCE(SUM(b.rows), 0), COALESCE(SUM(b.done + b.same), 0), COALESCE(SUM(b.tokens), 0),"
-            " COALESCE(SUM(b.chunks), 0), COUNT(*)" + of
+            " COALESCE(SUM(b.chunks), 0), COUNT(*), COALESCE(SUM(b.warned), 0)" + of
         )
         failed = self._one("SELECT COUNT(*) FROM failed")[0]
         skipped = self._one("SELECT COUNT(*) FROM skipped")[0]
-        return Counts(sums[0], sums[1], skipped, failed, sums[2], sums[3], sums[4])
+        return Counts(sums[0], sums[1], skipped, failed, *sums[2:])
 
     def failures(self, *, passing: bool = False, limit: int | None = None) -> Iterator[Failure]:
         """The rows that failed, in order; ``passing``: only those that may do by themselves."""
@@ -370,10 +381,6 @@ class Journal:
             {name: json.loads(value) if name in lists else value for name, value in zip(names, row, strict=True)}
             for row in rows
         ]
-
-    def summary(self) -> dict[str, Any]:
-        """The counts, as plain data."""
-        return asdict(self.counts())
 
     # -- SQLite --------------------------------------------------------------------------------------
 

@@ -65,7 +65,8 @@ class ShardResult:
 
     ``table`` has the finished rows: ``row`` (of the part), ``id``, the kept columns, ``status``, ``tokens``,
     ``chunks`` and ``vector``; with chunk vectors more rows, a chunk each. ``keys`` are 16 bytes for each finished
-    row, in the table's order: of its id and of its text. ``stop`` is an error that the next text would meet as
+    row, in the table's order: of its id and of its text. ``warned`` rows have a vector that
+    something is to be said of; ``warning`` is the first of it. ``stop`` is an error that the next text would meet as
     well: then nothing of the shard is noted, and what was paid for lies in the answers.
     """
 
@@ -80,6 +81,8 @@ class ShardResult:
     usage: Usage = field(default_factory=Usage)
     tokens: int = 0
     chunks: int = 0
+    warned: int = 0
+    warning: str | None = None
     lengths: tuple[int, ...] = field(default=(), repr=False)
     pieces: tuple[int, ...] = field(default=(), repr=False)
     fingerprint: str = ""

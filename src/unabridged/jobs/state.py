@@ -43,7 +43,7 @@ class JobReport:
 
     ``status`` is ``done``, ``failed`` (some rows did, the rest is written) or ``stopped`` (a budget is reached;
     ``reason`` says which). ``tokens``, ``requests`` and ``cost`` are those of every run, ``seconds`` of this one.
-    ``folder`` has the journal.
+    ``folder`` has the journal. ``notes`` say what is to be said of vectors that are there all the same.
     """
 
     id: str
