@@ -382,8 +382,6 @@ class Journal:
             for row in rows
         ]
 
-    # -- SQLite --------------------------------------------------------------------------------------
-
     def _do(self, sql: str, *given: Any) -> None:
         with self._lock:
             self._db.execute(sql, given)
