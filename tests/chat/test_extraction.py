@@ -210,6 +210,16 @@ def test_ends_of_facts_by_name_number_known_entity_or_new():
     assert [at(text, e) for e in edges] == ["Alice Smith works at Acme", "Alice Smith works at Acme, and Bob", None]
 
 
+def test_case_34_spellings_of_a_type_are_one_type():
+    entities, edges, _ = graph(
+        "DGIA hired.",
+        entities=[{"name": "DGIA", "type": kind} for kind in ("Organization", "organisation", "ORG", "organizations")],
+        edges=[{"source": "DGIA (organisation)", "relation": "hired", "target": "Ann"}],
+    )
+    assert [(e.name, e.type) for e in entities] == [("DGIA", "organization"), ("Ann", UNKNOWN_TYPE)]
+    assert (edges[0].source, edges[0].target) == (0, 1)
+
+
 def test_what_cannot_be_stored_is_left_out_and_said():
     entities, edges, notes = graph(
         "A knows B.",

@@ -17,6 +17,20 @@ if TYPE_CHECKING:
 
 __all__ = ["UNKNOWN_TYPE", "FoundEdge", "FoundEntity", "date_of", "graph_of"]
 
+# Spellings of one word: which one a model takes differs from call to call, and the type is half of an identity.
+_TYPES = {
+    "organisation": "organization",
+    "organisations": "organization",
+    "organizations": "organization",
+    "org": "organization",
+    "people": "person",
+    "persons": "person",
+    "human": "person",
+    "places": "place",
+    "products": "product",
+    "events": "event",
+    "concepts": "concept",
+}
 _TYPED = re.compile(r"(.+?)\s*\(([^()]+)\)\s*")
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 
@@ -82,7 +96,8 @@ class _Reading:
         self._nameless = self._loops = self._loose = 0
 
     def entity(self, row: Mapping[str, Any]) -> None:
-        name, kind = _line(row.get("name")), _line(row.get("type")).lower() or UNKNOWN_TYPE
+        name, said = _line(row.get("name")), _line(row.get("type")).lower()
+        kind = _TYPES.get(said, said) or UNKNOWN_TYPE
         if not _is_name(name):
             self._nameless += 1
             return
@@ -137,7 +152,10 @@ class _Reading:
         if not _is_name(name):
             return None
         typed = _TYPED.fullmatch(name)
-        if typed and (at := self._at.get((normalise(typed[1]), normalise(typed[2])))) is not None:
+        if (
+            typed
+            and (at := self._at.get((normalise(typed[1]), _TYPES.get(said := normalise(typed[2]), said)))) is not None
+        ):
             return at
         at = self._named.get(normalise(name))
         if at is None and name.isdecimal() and int(name) < len(self.entities):
