@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from page_seeding import ENTITIES, FACTS, HOSTILE
@@ -263,20 +264,20 @@ def test_jobs_are_followed_live(looking, tmp_path, monkeypatch):
     def watch(progress):
         if progress.rows >= 300 and not go_on.is_set():
             held.set()
-            go_on.wait(20)
+            go_on.wait(40)
 
     settings = JobSettings(
         SourceSettings((str(tmp_path / "rows.jsonl"),)), SinkSettings(str(tmp_path / "out.parquet")), EmbedderSpec("hashing", {"dimensions": 8}),
         name="harbour-notes", block_rows=100, price=2.0,
     )  # fmt: skip
-    running = threading.Thread(target=lambda: run_job(settings, progress=watch))
-    running.start()
-    try:
-        assert held.wait(20)
-        page.get_by_role("article", name="Job harbour-notes").get_by_text("running").wait_for()
-    finally:
-        go_on.set()
-        running.join()
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run_job, settings, progress=watch)
+        try:
+            assert held.wait(30)
+            page.get_by_role("article", name="Job harbour-notes").get_by_text("running").wait_for(timeout=12_000)
+        finally:
+            go_on.set()
+        assert running.result(60).status == "done"
     page.get_by_role("article", name="Job harbour-notes").get_by_text("done", exact=True).wait_for(timeout=12_000)
     assert "900" in page.inner_text("main")
     until(page, "document.getElementById('status').textContent.includes('is done')")
