@@ -23,6 +23,8 @@ async def test_a_whole_story_through_the_nine_names(transport, connect, call, re
         assert whole == {"entities": [alice, ACME], "relations": [WORKS], "more": False}
         assert (await call(client, "search_nodes", query="TEA"))["entities"] == [alice]
         assert (await call(client, "search_nodes", query="organ"))["entities"] == [ACME]
+        assert (await call(client, "search_nodes", query="sings or dances"))["entities"] == [alice]
+        assert (await call(client, "search_nodes", query=" "))["entities"] == whole["entities"]
         assert (await call(client, "search_nodes", query="zebra crossing"))["entities"] == []
         assert (await call(client, "open_nodes", names=["Acme", "Nobody"])) == {
             "entities": [ACME],

@@ -145,8 +145,10 @@ class ReferenceGraph:
         return self._shown([*found.values()][:MAX_NODES])
 
     def search(self, query: str) -> tuple[list[Node], list[Relation]]:
-        """The entities whose name, type or observation holds the query, else any of its words."""
+        """The entities whose name, type or observation holds the query, else any of its words; all for none."""
         words = query.split()
+        if not words:
+            return self._shown(self._memory.entities.list(limit=MAX_NODES).items)
         found = self._holding([query.strip()]) or (self._holding(words) if len(words) > 1 else [])
         return self._shown(found[:MAX_NODES])
 
@@ -227,9 +229,7 @@ class ReferenceGraph:
 
     def _holding(self, words: Sequence[str]) -> list[Entity]:
         """Entities whose name, type or observations hold one of the words, whatever its case."""
-        wanted = [word.lower() for word in words if word]
-        if not wanted:
-            return []
+        wanted = [word.lower() for word in words]
 
         def ask(view: View) -> dict[str, Entity]:
             named = either(*(_holds(column, word) for word in wanted for column in ("name", "type")))

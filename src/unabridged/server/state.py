@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from unabridged.config import Config
     from unabridged.memory import Memory
+    from unabridged.memory.pending import Dispatcher, PendingReport
     from unabridged.server.settings import ServerSettings
 
 __all__ = ["Server"]
@@ -56,6 +57,7 @@ class Server:
         self.failed: Exception | None = None  # what ended the start
         self._locked = settings.is_exposed
         self._memories: dict[str, Memory] = {}
+        self._dispatchers: dict[str, Dispatcher] = {}
         self._opening = threading.Lock()
         self._under_way: set[threading.Event] = set()
         self._changed = threading.Condition()
@@ -77,12 +79,28 @@ class Server:
             if found is None:
                 found = self.config.memory(dataset=dataset, create=create, embedder=self.embedders())
                 self._memories[dataset] = found
+                self._dispatch(found)
             return found
+
+    def _dispatch(self, memory: Memory) -> None:
+        """Work off what waits for its graph, now and each minute, where there is a model that can (SPEC K7)."""
+        if memory.asker is not None:
+            from unabridged.memory.pending import Dispatcher
+
+            self._dispatchers[memory.name] = Dispatcher(memory, told=_told).start()
+
+    def wake(self, dataset: str) -> None:
+        """Work off what waits in a dataset now."""
+        if dispatcher := self._dispatchers.get(dataset):
+            dispatcher.wake()
 
     def forget(self, dataset: str) -> None:
         """Close the memory of a dataset, before it is dropped."""
         with self._opening:
             found = self._memories.pop(dataset, None)
+            dispatcher = self._dispatchers.pop(dataset, None)
+        if dispatcher is not None:
+            dispatcher.stop()
         if found is not None:
             found.close()
 
@@ -160,6 +178,14 @@ class Server:
     def _wait(self) -> None:
         with self._changed:
             self._changed.wait_for(lambda: not self._under_way, self.settings.stop_grace)
+
+
+def _told(report: PendingReport | Exception) -> None:
+    """What a pass over waiting texts came to, where there is anything to tell."""
+    if isinstance(report, Exception):
+        _log.warning("waiting texts: %s", type(report).__name__)
+    elif report.done or report.failed:
+        _log.info("waiting texts: %d done, %d failed, %d held", report.done, report.failed, report.held)
 
 
 def _with_a_place(config: Config) -> Config:

@@ -9,6 +9,7 @@ import time
 
 import httpx
 import pytest
+from starlette.testclient import TestClient
 
 from unabridged.memory.asking import Asker
 from unabridged.providers.chat import Chat
@@ -350,3 +351,28 @@ def test_who_goes_away_stops_the_work_or_with_a_key_lets_it_go_on(key, tmp_path,
                 time.sleep(0.6)
                 assert server.total == asked
                 assert httpx.get(f"{url}/artifacts").json()["items"] == []
+
+
+def test_k7_what_is_deferred_gets_its_graph_in_the_background(tmp_path, make_app) -> None:
+    with ChatServer() as server:
+        app = make_app(tmp_path, chat={"model": "tiny", "baseURL": server.url, "apiKey": "k", "cache": False})
+        with TestClient(app, base_url="http://127.0.0.1") as client:
+            answer = send(client, "Alice works at Acme.", defer=True).json()
+            assert (answer["entities"], answer["pending"]) == ([], 1)
+            until = time.monotonic() + 20
+            while not (found := client.get("/v1/gb/entities").json()["items"]) and time.monotonic() < until:
+                time.sleep(0.05)
+            assert {each["name"] for each in found} == {"Alice", "Acme"}
+            assert client.get("/v1/gb/pending").json()["items"] == []
+            made = client.post("/v1/gb/datasets", json={"name": "brief"})
+            assert client.delete("/v1/gb/datasets/brief").json() == made.json()
+
+
+def test_k7_what_waits_is_listed_and_taken_out(client, memory) -> None:
+    answer = send(client, "Bob works at Initech.", defer=True, session_id="later").json()
+    waiting = client.get("/v1/gb/pending", params={"status": "waiting"}).json()["items"]
+    assert [each["document_id"] for each in waiting] == [answer["artifact_id"]]
+    key = waiting[0]["id"]
+    assert client.delete(f"/v1/gb/pending/{key}").json() == {"deleted": [key]}
+    assert client.delete(f"/v1/gb/pending/{key}").status_code == 404
+    assert client.get("/v1/gb/pending").json()["items"] == []

@@ -136,6 +136,31 @@ def _delete_inference(request: Request, memory: Write, inference_id: Annotated[s
     return reply(request, {"deleted": [record.id]})
 
 
+@router.get("/pending", responses=read(shapes.page_of(shapes.Pending)), operation_id="list_pending")
+def _pending(
+    *,
+    request: Request,
+    memory: Read,
+    status: Annotated[str | None, Query(description="waiting, failed or held.")] = None,
+    document: Annotated[str | None, Query(description="Only of this document.")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    newest_first: Newest = False,
+) -> Response:
+    """A page of what waits for its graph: texts that were remembered with `defer`, and those that failed."""
+    where = both(*optional(status=status, document_id=document))
+    page = memory.pending.page(where, limit=limit, cursor=cursor, newest_first=newest_first)
+    return reply(request, paged(page))
+
+
+@router.delete("/pending/{artifact_id}", responses=told(shapes.Removed), operation_id="delete_pending")
+def _delete_pending(request: Request, memory: Write, artifact_id: Annotated[str, Path()]) -> Response:
+    """Take a text out of the queue; it stays, and is found again while it has no graph."""
+    record = memory.pending.get(artifact_id)
+    memory.pending.delete(equals("id", record.id))
+    return reply(request, {"deleted": [record.id]})
+
+
 @router.get("/models", responses=read(Models), operation_id="list_models")
 def _models(request: Request, memory: Read) -> Response:
     """The models that answered, as their APIs report them."""

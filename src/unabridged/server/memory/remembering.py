@@ -121,7 +121,9 @@ async def _remember(
     if wants_events(request):
         stream = events(server_of(request), work, Remembered.to_dict, keep_on=idempotency_key is not None)
         return StreamingResponse(stream, media_type=EVENTS, headers={"X-Accel-Buffering": "no"})
-    done = await in_thread(server_of(request), work)
+    done: Remembered = await in_thread(server_of(request), work)
+    if done.pending:
+        server_of(request).wake(memory.name)
     return reply(request, done.to_dict(), headers=_notes(done))
 
 
