@@ -101,3 +101,18 @@ def test_sweep_says_what_is_stale_and_makes_it_new(shell, tmp_path) -> None:
     assert re.match(r"1 document, \d+ chunks, \d+ removed, \d+ vectors", shell(*sweep).stdout)
     assert shell(*sweep, "--dry-run").stdout == "nothing is stale\n"
     assert "nothing to compare with" in shell("sweep", "--uri", "mem", code=2).stderr
+
+
+def test_sweep_makes_an_output_new(shell, tmp_path) -> None:
+    shell("job", "run", "in.jsonl", "-o", "out.parquet", "--model", "hashing", "--keep", "*")
+    (tmp_path / "other.json").write_text(json.dumps({"embedding": {"provider": "hashing", "dimensions": 24}}))
+    assert shell("sweep", "out.parquet", "--model", "hashing", "--dry-run").stdout == "nothing is stale\n"
+    assert shell("sweep", "out.parquet", "-c", "other.json", "--dry-run").stdout == "60 rows are stale\n"
+    assert shell("sweep", "out.parquet", "-c", "other.json").stdout == "60 rows made new, 60 chunks\n"
+    assert shell("sweep", "out.parquet", "-c", "other.json").stdout == "nothing is stale\n"
+    shell("job", "run", "in.jsonl", "-o", "bare.npy", "--model", "hashing")
+    assert "has no column 'text'" in shell("sweep", "bare.npy", "-c", "other.json", code=2).stderr
+    assert (
+        shell("sweep", "bare.npy", "-c", "other.json", "--source", "in.jsonl").stdout == "60 rows made new, 60 chunks\n"
+    )
+    assert "nothing to compare with" in shell("sweep", "out.parquet", code=2).stderr
