@@ -171,3 +171,17 @@ def test_k7_the_dispatcher_works_off_what_comes(memory, server):
     with Dispatcher(memory, told=lambda error: (told.append(error), passed.set())):
         assert passed.wait(30)
     assert isinstance(told[0], UnabridgedError)
+
+
+def test_k7_a_deferred_request_with_a_key_is_queued_once_and_says_what_it_leaves_out(memory, monkeypatch):
+    series = {"name": "n", "points": [("2024-01-01", 1)], "observations": True}
+    given = {"chunking": SMALL, "defer": True, "idempotency_key": "k", "timeseries": series}
+    monkeypatch.setattr(memory.series, "create", lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        memory.remember(LONG, **given)
+    monkeypatch.undo()
+    memory.remember("Zoe works at Initech.", defer=True)
+    made = memory.remember(LONG, **given)
+    assert (made.pending, memory.pending.count(), memory.artifacts.counts().documents) == (4, 5, 2)
+    assert any("no observations" in said for said in made.notes)
+    assert made.series

@@ -25,6 +25,7 @@ from unabridged.memory.remember_run import Account, Run
 from unabridged.memory.remember_store import Storing
 from unabridged.memory.remember_whole import estimated, stored_whole, vectors_of_version
 from unabridged.memory.trajectory import Trajectory
+from unabridged.memory.where import equals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -133,11 +134,13 @@ class _Remembering:
             waiting = queued(self.run_) if defer else 0
             self.artifacts = stored_whole(self.run_, waits=defer)
         else:
-            waiting = self.memory.pending.count() if defer else 0
+            waiting = self.memory.pending.count(equals("document_id", self.plan.id)) if defer else 0
         extras = Extras(self.run_, self.journal)
         self.run_.note(
             "the graph is made later: work_pending() does it" if defer else "extract=False: no graph was made"
         )
+        if self.plan.request.web_search or any(each.get("observations") for each in self.plan.request.timeseries):
+            self.run_.note("no web searches and no observations: they are made with the graph alone")
         document = self.artifacts[self.plan.id]
         extras.keep_series(document)
         more = extras.finished(document, [])
