@@ -63,7 +63,7 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
-def until(page: Any, expression: str, seconds: float = 6.0) -> None:
+def until(page: Any, expression: str, seconds: float = 15.0) -> None:
     """Wait until an expression holds in the page; Playwright's own way needs eval, which the policy forbids."""
     end = time.monotonic() + seconds
     while not page.evaluate(expression):
@@ -79,7 +79,7 @@ class Looking:
         self.root = root
         self.context = browser.new_context(**{"viewport": {"width": 1280, "height": 860}, **options})
         self.page = self.context.new_page()
-        self.page.set_default_timeout(6_000)
+        self.page.set_default_timeout(15_000)
         self.faults: list[str] = []
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
         self.page.on("console", lambda said: self.faults.append(said.text) if said.type == "error" else None)

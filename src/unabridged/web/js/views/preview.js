@@ -15,7 +15,7 @@ const remembered = { document: null, file: null, recipes: null, question: "", to
 export default async function preview(root, { heading, still }) {
   const settings = await get("v1/gb/preview");
   const state = remembered;
-  state.recipes ??= [recipeOf(settings, "paragraph", { max_tokens: 160 })];
+  state.recipes ??= [recipeOf("paragraph", { max_tokens: 160 })];
   let answers = [];
   let asked = 0;
   let stop = null;
@@ -119,7 +119,7 @@ export default async function preview(root, { heading, still }) {
     const usd = costs.every((one) => one.cost.usd !== null) ? costs.reduce((sum, one) => sum + one.cost.usd, 0) : null;
     const models = [...new Set(costs.map((one) => one.cost.model))].join(", ");
     const label = costs.length ? `Preview: calls ${models} about ${plural(calls, "time")}, ${money(usd)}` : "Preview chunks";
-    fill(run, button(label, () => state.document && cut(true), { kind: "main", sign: "cut", disabled: !state.document }),
+    fill(run, button(label, () => state.document && cut(costs.length > 0), { kind: "main", sign: "cut", disabled: !state.document }),
       h("p", { class: "small muted" }, !costs.length ? "No model is called; nothing is spent. The preview follows every change."
         : waiting ? "Nothing has been spent yet. The other methods are shown already." : "As it was paid for. A change asks again before it pays."));
   }

@@ -9,7 +9,7 @@ const WITHOUT_MINIMUM = new Set(["fixed", "page"]);
 const ADDS = new Set(["structural", "contextual", "proposition"]); // overlap that follows the text needs plain spans
 
 /** A recipe as it begins; each method keeps its own settings. */
-export const recipeOf = (settings, method, sizes = {}) => ({
+export const recipeOf = (method, sizes = {}) => ({
   method, max_tokens: 1200, overlap_tokens: 0, min_tokens: 0, embedder: "lexical", settings: {}, ...sizes,
 });
 

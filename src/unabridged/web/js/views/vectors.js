@@ -4,7 +4,7 @@ import { memory } from "../api.js";
 import { announce, fill, h } from "../dom.js";
 import { bytes, number, percent, plural } from "../format.js";
 import { bar, chip, empty, figures, iconButton, select, shown, table, tone } from "../parts.js";
-import { go, link } from "../route.js";
+import { go } from "../route.js";
 import { Scene } from "../scene.js";
 
 const WHAT = [["artifacts:", "All texts"], ["artifacts:document", "Documents"], ["artifacts:chunk", "Chunks"], ["artifacts:summary", "Summaries"], ["entities:", "Entities"], ["edges:", "Facts"]];
