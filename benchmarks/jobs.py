@@ -228,29 +228,29 @@ print(done)
 
 
 def kills(scale: float, most: int = 50) -> dict[str, Any]:
-    """Kills at random moments: whether the output is the same bit for bit, and what was asked twice."""
-    rows, at_once = int(24_000 * scale), 8
+    """Kills at random moments of the sending: whether the output is the same bit for bit, and what was asked twice."""
+    rows, at_once = int(96_000 * scale), 8
     source = _generated("kills.parquet", rows)
     chance = random.Random(9)
     killed = 0
     with server("--latency", "0.02") as url:
-        whole = _run_worker(source, "whole.parquet", url)
-        whole_requests = json.loads(whole.communicate()[0])["requests"]
+        whole = json.loads(_run_worker(source, "whole.parquet", url).communicate()[0].splitlines()[-1])
         while True:
             process = _run_worker(source, "killed.parquet", url)
-            try:
-                out, _ = process.communicate(timeout=chance.uniform(0.6, 1.4) if killed < most else None)
-                break
-            except subprocess.TimeoutExpired:
+            assert process.stdout is not None
+            if process.stdout.readline() == "sending\n" and killed < most:
+                time.sleep(chance.uniform(0.0, 0.4))
                 process.send_signal(signal.SIGKILL)
-                process.communicate()
-                killed += 1
-    repeated = json.loads(out)["requests"] - whole_requests
+            out, _ = process.communicate()
+            if process.returncode == 0:
+                break
+            killed += 1
+    repeated = json.loads(out.splitlines()[-1])["requests"] - whole["requests"]
     return {
         "rows": rows,
         "kills": killed,
         "bit_identical": _digest("whole.parquet") == _digest("killed.parquet"),
-        "requests": whole_requests,
+        "requests": whole["requests"],
         "requests_repeated": repeated,
         "repeated_a_kill": round(repeated / max(killed, 1), 2),
         "in_flight": at_once,
@@ -262,7 +262,12 @@ import json, sys
 from benchmarks.jobs import Remote, settings_of
 from unabridged.jobs.job import run_job
 source, sink, url = sys.argv[1:4]
-report = run_job(settings_of(source, sink, Remote(url, inputs=16, concurrency=8), cache=False, block_rows=1000))
+begun = []
+def told(**_):
+    if not begun:
+        begun.append(print("sending", flush=True))
+settings = settings_of(source, sink, Remote(url, inputs=16, concurrency=8), cache=False, block_rows=1000)
+report = run_job(settings, observer=told)
 assert report.status == "done", report
 print(json.dumps({"requests": report.requests}))
 """
