@@ -48,6 +48,7 @@ _TRIMMED = 2  # strangers whose best match is set aside: the dataset may be abou
 _WORDS = 0.3
 _CHANCE = 0.2  # the share of a query's words that a text about something else says
 _ALL = 0.999
+_APART = 0.95  # all of the words, but not as the query has them
 _AWAY = 0.1  # a cosine under minus this points away; between is the noise of a narrow model
 _DILUTED = 0.15  # how far under a stranger's a vector counts that does not point away: who says the words says them
 
@@ -113,6 +114,6 @@ def relevance(words: Words, text: str, said: float, near: float | None, calibrat
     if said > _ALL and (near is None or near >= -_AWAY) and said_whole(words, text):
         return 1.0
     if near is None:
-        return said
+        return min(said, _APART)
     held = near if near < -_AWAY else max(near, calibration.stranger - _DILUTED)
     return calibration.of(held, said)

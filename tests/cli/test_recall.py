@@ -1,0 +1,76 @@
+"""``unabridged recall``, ``query``, ``memory timeline`` and ``memory evaluate``."""
+
+import json
+
+import pytest
+
+from unabridged.cli.app import run
+from unabridged.memory import Memory
+from unabridged.testing.chat import ChatServer
+
+
+@pytest.fixture
+def uri(tmp_path):
+    with Memory.open(tmp_path / "m") as memory, memory.write() as tx:
+        note = tx.artifact("Alice works at Acme. " + "She likes hiking in the hills of the north. " * 20, source="a.md")
+        alice, acme = tx.entity("Alice", "person", artifact=note), tx.entity("Acme", "org", artifact=note)
+        tx.edge(alice, "works at", acme, artifact=note, valid_at="2020-01-01", quote="Alice works at Acme")
+    return str(tmp_path / "m")
+
+
+def test_hits_with_their_sources_that_memory_show_resolves(uri, capsys):
+    assert run(["recall", "Where does Alice work?", "--uri", uri, "--explain"]) == 0
+    out, err = capsys.readouterr()
+    assert "1. " in out
+    assert "a.md" in out
+    assert "fused" in out
+    assert "…" in out  # a long text is shortened for the eye
+    assert "without the vector lane" in err
+    line = next(each for each in out.splitlines() if "--bytes" in each and "0:19" in each).split()
+    assert run(["memory", "show", line[0], "--bytes", line[2], "--uri", uri]) == 0
+    assert capsys.readouterr().out == "Alice works at Acme\n"
+
+
+def test_as_json_as_a_pack_and_nothing(uri, capsys):
+    assert run(["recall", "Alice Acme", "--uri", uri, "--json", "--kinds", "fact"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["hits"][0]["evidence"][0]["quote"] == "Alice works at Acme"
+    assert run(["recall", "Alice Acme", "--uri", uri, "--pack", "--budget", "60"]) == 0
+    out, err = capsys.readouterr()
+    assert "[1]" in out
+    assert "tokens, 1 source" in err
+    assert run(["recall", "violin concertos", "--uri", uri]) == 0
+    assert "nothing above 0.5" in capsys.readouterr().err
+    assert run(["recall", "Alice", "--uri", uri, "--lane", "smell"]) == 2
+    assert "lanes: found 'smell'" in capsys.readouterr().err
+
+
+def test_a_question_answered_by_a_chat_model(uri, capsys):
+    answer = {"known": True, "sentences": [{"text": "Alice works at Acme.", "sources": [1]}]}
+    with ChatServer() as server:
+        server.rule("Alice", answer)
+        asked = ["query", "Where does Alice work?", "--uri", uri, "--chat", "any", "--chat-url", server.url]
+        assert run(asked) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("Alice works at Acme. [1]\n")
+    assert "--bytes" in out
+    assert run(["query", "Where does Alice work?", "--uri", uri, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["known"] is True
+    assert run(["query", "Where does Alice work?", "--uri", uri]) == 0
+    assert "no chat model" in capsys.readouterr().err
+
+
+def test_a_timeline_and_an_evaluation(uri, tmp_path, capsys):
+    assert run(["memory", "timeline", "Alice", "--uri", uri]) == 0
+    assert "2020-01-01" in capsys.readouterr().out
+    assert run(["memory", "timeline", "Alice", "--uri", uri, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["periods"]
+    golden = tmp_path / "golden.jsonl"
+    rows = [{"question": "Where does Alice work?", "sources": ["a.md"]}, {"question": "Alice Acme", "sources": ["b"]}]
+    golden.write_text("\n".join(map(json.dumps, rows)))
+    assert run(["memory", "evaluate", str(golden), "--uri", uri]) == 0
+    out, err = capsys.readouterr()
+    assert "2 questions, 10 hits: recall 0.500" in out
+    assert "nothing right for question 2" in err
+    assert run(["memory", "evaluate", str(golden), "--uri", uri, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["index_recall"] == 1.0
