@@ -85,7 +85,13 @@ def test_case_44_statements_and_their_opposites(query, text, against):
 def test_full_text_finds_across_scripts_accents_and_phrases():
     with Memory.open("memory://") as memory:
         memory.add_many(
-            ["我們學習自然語言處理技術", "Crème brûlée at the café", "foo_bar baz", "東京タワーに行きました", "bar foo"]
+            [
+                "我們學習自然語言處理技術",
+                "Crème brûlée at the café",
+                "foo_bar baz",
+                "東京タワーに行きました",
+                "a bar, then more foo",
+            ]
         )
         for query, text in (
             ("自然语言", "我們學習自然語言處理技術"),
@@ -95,7 +101,7 @@ def test_full_text_finds_across_scripts_accents_and_phrases():
             ("東京", "東京タワーに行きました"),
         ):
             assert memory.recall(query)[0].text == text
-        assert memory.recall('"bar foo"')[0].text == "bar foo"
+        assert memory.recall('"then more foo"')[0].text == "a bar, then more foo"
 
 
 def test_lexical_text_is_searched_in_place_of_the_text():
