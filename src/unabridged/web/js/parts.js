@@ -82,12 +82,12 @@ export const bar = (share, label, tone = null) =>
   h("span", { class: "bar", role: "img", "aria-label": label, title: label },
     h("i", { style: { "--share": `${Math.round(Math.min(1, Math.max(0, share)) * 1000) / 10}%`, ...(tone ? { "--tone": tone } : {}) } }));
 
-/** A table: columns are {name, value(row), num}. */
+/** A table: columns are {name, value(row), num, quiet}; a quiet name is for those who listen. */
 export const table = (caption, columns, rows, { onPick = null } = {}) =>
   h("div", { class: "scroll-x", tabindex: "0", role: "region", "aria-label": caption },
     h("table", {},
       h("caption", { class: "out-of-sight" }, caption),
-      h("thead", {}, h("tr", {}, columns.map((column) => h("th", { scope: "col", class: column.num && "num" }, column.name)))),
+      h("thead", {}, h("tr", {}, columns.map((column) => h("th", { scope: "col", class: column.num && "num" }, column.quiet ? h("span", { class: "out-of-sight" }, column.name) : column.name)))),
       h("tbody", {}, rows.map((row) => h("tr", { class: onPick && "pick", onClick: onPick && (() => onPick(row)) },
         columns.map((column) => h("td", { class: column.num && "num" }, column.value(row))))))));
 

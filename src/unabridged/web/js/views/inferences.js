@@ -27,7 +27,7 @@ export default async function inferences(root, { heading, query, still }) {
         { name: "Stage", value: (one) => one.key.split("\u0000")[0] }, { name: "Model", value: (one) => one.key.split("\u0000")[1] },
         { name: "Calls", num: true, value: (one) => number(one.count) }, { name: "Failed", num: true, value: (one) => number(one.failed) },
         { name: "Read", num: true, value: (one) => number(one.read) }, { name: "Written", num: true, value: (one) => number(one.written) },
-        { name: "Cost", num: true, value: (one) => money(one.cost) }, { name: "", value: (one) => bar(one.cost / most, `${money(one.cost)}`) }], groups)),
+        { name: "Cost", num: true, value: (one) => money(one.cost) }, { name: "Share of the cost", quiet: true, value: (one) => bar(one.cost / most, `${money(one.cost)}`) }], groups)),
       h("div", { class: "panel" }, h("header", {}, h("h2", {}, page.cursor ? `The newest ${number(calls.length)}` : plural(calls.length, "call")),
         select([["", "Every stage"], ...[...new Set([...stages, stage].filter(Boolean))].map((one) => [one, one])], stage ?? "", (value) => go("inferences", [], { stage: value }), { "aria-label": "Stage" })),
       table("Model calls", [

@@ -9,7 +9,7 @@ export default async function settings(root, { heading, still }) {
   const body = h("div", { class: "stack" });
   fill(root, h("div", { class: "head" }, heading, h("p", {}, "Secrets are never sent to this page.")), body);
   await shown(body, get("v1/gb/configuration"), (found) => [
-    h("section", { class: "panel", "aria-label": "Figures in force" }, h("header", {}, h("h2", {}, "In force"), chip(`version ${found.version}`)),
+    h("section", { class: "panel", "aria-label": "In force" }, h("header", {}, h("h2", {}, "In force"), chip(`version ${found.version}`)),
       table("Figures in force", [
         { name: "What", value: (one) => one.name },
         { name: "Value", value: (one) => h("span", { class: "breaks num" }, typeof one.value === "number" ? number(one.value) : one.value === null ? "–" : String(one.value), one.unit ? ` ${one.unit}` : "") },

@@ -67,9 +67,9 @@ function statistics(found) {
       found.width ? chip(`width ${found.width}, ${found.vector_type}`) : chip("no embedder yet")),
     table("Vectors expected and present", [
       { name: "Index", value: (one) => one.name }, { name: "Expected", num: true, value: (one) => number(one.expected) }, { name: "Present", num: true, value: (one) => number(one.present) },
-      { name: "", value: (one) => (one.expected ? bar(one.present / one.expected, `${number(one.present)} of ${number(one.expected)}`, one.present < one.expected ? "var(--warn)" : "var(--good)") : "") },
-      { name: "", value: (one) => (one.present < one.expected ? chip(`${number(one.expected - one.present)} missing`, "warn") : one.expected ? chip("complete", "good") : "") }], logical)),
-    h("section", { class: "panel", "aria-label": "Tables" }, h("header", {}, h("h2", {}, "What is stored"), chip(bytes(found.bytes)), chip(`commit ${number(found.seq)}`)),
+      { name: "Share", quiet: true, value: (one) => (one.expected ? bar(one.present / one.expected, `${number(one.present)} of ${number(one.expected)}`, one.present < one.expected ? "var(--warn)" : "var(--good)") : "") },
+      { name: "State", quiet: true, value: (one) => (one.present < one.expected ? chip(`${number(one.expected - one.present)} missing`, "warn") : one.expected ? chip("complete", "good") : "") }], logical)),
+    h("section", { class: "panel", "aria-label": "What is stored" }, h("header", {}, h("h2", {}, "What is stored"), chip(bytes(found.bytes)), chip(`commit ${number(found.seq)}`)),
       h("div", { class: "padded-in" }, figures([["documents", number(found.artifacts.documents)], ["chunks", number(found.artifacts.chunks)], ["summaries", number(found.artifacts.summaries)], ["files", number(found.files)], ["snapshots", number(found.snapshots.length)]])),
       table("Tables", [
         { name: "Table", value: (one) => one.name }, { name: "Rows", num: true, value: (one) => number(one.rows) }, { name: "Not indexed", num: true, value: (one) => number(one.unindexed) },
