@@ -5,12 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import httpx
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from serving import serving
+from serving import client_of, serving
 
 
 @pytest.fixture(scope="module")
@@ -21,5 +20,5 @@ def gateway(tmp_path_factory):
 
 @pytest.fixture
 def client(gateway):
-    with httpx.Client(base_url=gateway.root, timeout=30) as client:
+    with client_of(gateway) as client:
         yield client

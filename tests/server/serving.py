@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from functools import partial
+
+import httpx
 
 from unabridged.config import load_config
 from unabridged.server import ServerSettings, create_app
 from unabridged.server.run import Stopping, listen
 
+# A machine that does many things at once may need longer than httpx's five seconds.
+PATIENCE = 60.0
+get, post = partial(httpx.get, timeout=PATIENCE), partial(httpx.post, timeout=PATIENCE)
 HASHING = {"embedding": {"provider": "hashing", "dimensions": 64, "cache": False}}
 
 
@@ -22,6 +28,11 @@ class Served:
         self.root = f"http://127.0.0.1:{port}"
         self.url = f"{self.root}/v1"
         self.stopping = stopping
+
+
+def client_of(served, **options):
+    """A client with as much patience."""
+    return httpx.Client(base_url=served.root, timeout=PATIENCE, **options)
 
 
 @contextlib.contextmanager

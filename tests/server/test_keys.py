@@ -7,17 +7,17 @@ import json
 import stat
 import time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
-import httpx
 import pytest
 from fastapi import Depends, FastAPI
-from serving import HASHING, serving
+from serving import HASHING, client_of, get, post, serving
 from starlette.testclient import TestClient
 
 from unabridged.cli.app import run
 from unabridged.config import load_config
 from unabridged.errors import ConfigError
-from unabridged.server import ServerSettings, create_app, keys
+from unabridged.server import ServerSettings, create_app, keys, limits
 from unabridged.server.auth import Caller, authorised, is_near
 from unabridged.server.keys import KeyFile, KeyRing
 from unabridged.server.limits import read_use
@@ -125,7 +125,7 @@ def test_a_wrong_scope_is_refused(file) -> None:
 
 def test_requests_without_a_key_are_refused_before_their_body_is_read(tmp_path) -> None:
     _, shown = KeyFile(tmp_path / "keys.json").add("ci")
-    with serving(tmp_path) as served, httpx.Client(base_url=served.root) as client:
+    with serving(tmp_path) as served, client_of(served) as client:
         for headers in (
             {},
             bearer("wrong"),
@@ -205,7 +205,7 @@ def test_without_keys_only_this_machine_is_served(tmp_path) -> None:
 def test_keys_that_are_all_revoked_do_not_open_the_server(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(keys, "_LOOK_AGAIN", 0.0)
     file = KeyFile(tmp_path / "keys.json")
-    with serving(tmp_path) as served, httpx.Client(base_url=served.root) as client:
+    with serving(tmp_path) as served, client_of(served) as client:
         assert client.get("/v1/models").status_code == 200
         _, shown = file.add("only")
         assert client.get("/v1/models").status_code == 401, "the first key locks the door, without a restart"
@@ -218,11 +218,17 @@ def test_keys_that_are_all_revoked_do_not_open_the_server(tmp_path, monkeypatch)
 # -- limits --------------------------------------------------------------------------------------------------
 
 
-def test_requests_a_minute_of_a_key(tmp_path) -> None:
+@pytest.fixture
+def still(monkeypatch):
+    """A clock that stands, as the limits see it."""
+    monkeypatch.setattr(limits, "time", SimpleNamespace(monotonic=lambda: 100.0))
+
+
+def test_requests_a_minute_of_a_key(tmp_path, still) -> None:
     file = KeyFile(tmp_path / "keys.json")
     _, slow = file.add("slow", requests_per_minute=3)
     _, free = file.add("free")
-    with serving(tmp_path) as served, httpx.Client(base_url=served.root) as client:
+    with serving(tmp_path) as served, client_of(served) as client:
         answers = [client.get("/v1/models", headers=bearer(slow)) for _ in range(5)]
         assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 429]
         assert answers[0].headers["x-ratelimit-limit-requests"] == "3"
@@ -232,9 +238,9 @@ def test_requests_a_minute_of_a_key(tmp_path) -> None:
         assert client.get("/v1/models", headers=bearer(free)).status_code == 200
 
 
-def test_tokens_a_minute_are_those_that_were_billed(tmp_path) -> None:
+def test_tokens_a_minute_are_those_that_were_billed(tmp_path, still) -> None:
     _, shown = KeyFile(tmp_path / "keys.json").add("t", tokens_per_minute=1000)
-    with serving(tmp_path) as served, httpx.Client(base_url=served.root, headers=bearer(shown)) as client:
+    with serving(tmp_path) as served, client_of(served, headers=bearer(shown)) as client:
         first = client.post("/v1/embeddings", json={"input": "1 2 3 4 5 " * 150})  # 750 tokens, guessed at 375
         assert first.status_code == 200
         assert client.post("/v1/embeddings", json={"input": "1 2 3 4 5 " * 150}).status_code == 200, "known: it is free"
@@ -245,9 +251,9 @@ def test_tokens_a_minute_are_those_that_were_billed(tmp_path) -> None:
         assert client.post("/v1/embeddings", json={"input": "x y " * 5000}).status_code == 429
 
 
-def test_more_than_a_minute_holds_is_let_in_when_the_bucket_is_full(tmp_path) -> None:
+def test_more_than_a_minute_holds_is_let_in_when_the_bucket_is_full(tmp_path, still) -> None:
     _, shown = KeyFile(tmp_path / "keys.json").add("t", tokens_per_minute=100)
-    with serving(tmp_path) as served, httpx.Client(base_url=served.root, headers=bearer(shown)) as client:
+    with serving(tmp_path) as served, client_of(served, headers=bearer(shown)) as client:
         assert client.post("/v1/embeddings", json={"input": "a b c d " * 500}).status_code == 200
         late = client.post("/v1/embeddings", json={"input": "more"})
         assert late.status_code == 429
@@ -257,10 +263,10 @@ def test_more_than_a_minute_holds_is_let_in_when_the_bucket_is_full(tmp_path) ->
 def test_a_months_quota_outlives_the_server(tmp_path) -> None:
     key, shown = KeyFile(tmp_path / "keys.json").add("t", tokens_per_month=100)
     use = tmp_path / "use.sqlite"
-    with serving(tmp_path) as served, httpx.Client(base_url=served.root, headers=bearer(shown)) as client:
+    with serving(tmp_path) as served, client_of(served, headers=bearer(shown)) as client:
         assert client.post("/v1/embeddings", json={"input": "a b c d e f g h i j " * 10}).status_code == 200
     assert (read_use(use)[key.id].requests, read_use(use)[key.id].tokens) == (1, 100)
-    with serving(tmp_path) as served, httpx.Client(base_url=served.root, headers=bearer(shown)) as client:
+    with serving(tmp_path) as served, client_of(served, headers=bearer(shown)) as client:
         answer = client.post("/v1/embeddings", json={"input": "other"})
         assert (answer.status_code, answer.json()["error"]["code"]) == (429, "insufficient_quota")
         assert client.get("/v1/models").status_code == 200
@@ -269,13 +275,27 @@ def test_a_months_quota_outlives_the_server(tmp_path) -> None:
         assert client.post("/v1/embeddings", json={"input": "other"}).status_code == 200
 
 
+def test_a_bucket_fills_evenly(monkeypatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(limits, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    bucket = limits._Bucket(60)
+    bucket.take(60)
+    assert bucket.wait(1) == pytest.approx(1.0)
+    now[0] += 30
+    assert bucket.wait(1) == 0
+    assert bucket.wait(40) == pytest.approx(10.0)
+    now[0] += 1000
+    assert bucket.wait(500) == 0, "full, so more than it holds is let in"
+    assert bucket.level == 60
+
+
 def test_use_is_written_while_the_server_runs(tmp_path, monkeypatch) -> None:
     from unabridged.server import state
 
     monkeypatch.setattr(state, "_WRITE_USE", 0.05)
     key, shown = KeyFile(tmp_path / "keys.json").add("t")
     with serving(tmp_path) as served:
-        httpx.post(f"{served.url}/embeddings", json={"input": "a b c"}, headers=bearer(shown))
+        post(f"{served.url}/embeddings", json={"input": "a b c"}, headers=bearer(shown))
         until = time.monotonic() + 10
         while time.monotonic() < until and not (used := read_use(tmp_path / "use.sqlite").get(key.id)):
             time.sleep(0.02)
@@ -288,15 +308,15 @@ def test_use_that_cannot_be_written_stops_nothing(tmp_path, caplog) -> None:
     _, shown = KeyFile(tmp_path / "keys.json").add("t")
     (tmp_path / "use.sqlite").mkdir()
     with serving(tmp_path) as served:
-        assert httpx.get(f"{served.url}/models", headers=bearer(shown)).status_code == 200
+        assert get(f"{served.url}/models", headers=bearer(shown)).status_code == 200
     assert "the use of 1 keys could not be written" in caplog.text
 
 
-def test_limits_of_the_settings_hold_for_all(tmp_path) -> None:
+def test_limits_of_the_settings_hold_for_all(tmp_path, still) -> None:
     config = {**HASHING, "server": {"limits": {"requestsPerMinute": 2}}}
     with serving(tmp_path, config) as served:
-        assert [httpx.get(f"{served.url}/models").status_code for _ in range(3)] == [200, 200, 429]
-        assert httpx.get(f"{served.root}/health").status_code == 200
+        assert [get(f"{served.url}/models").status_code for _ in range(3)] == [200, 200, 429]
+        assert get(f"{served.root}/health").status_code == 200
 
 
 # -- the commands --------------------------------------------------------------------------------------------
