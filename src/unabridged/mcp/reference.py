@@ -149,7 +149,8 @@ class ReferenceGraph:
         words = query.split()
         if not words:
             return self._shown(self._memory.entities.list(limit=MAX_NODES).items)
-        found = self._holding([query.strip()]) or (self._holding(words) if len(words) > 1 else [])
+        telling = [word for word in words if len(word) > 2 or not word.isascii()]  # no "or", no "to"
+        found = self._holding([query.strip()]) or (self._holding(telling) if telling else [])
         return self._shown(found[:MAX_NODES])
 
     # -- parts ----------------------------------------------------------------------------------------
