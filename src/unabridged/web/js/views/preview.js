@@ -121,7 +121,7 @@ export default async function preview(root, { heading, still }) {
     const label = costs.length ? `Preview: calls ${models} about ${plural(calls, "time")}, ${money(usd)}` : "Preview chunks";
     fill(run, button(label, () => state.document && cut(costs.length > 0), { kind: "main", sign: "cut", disabled: !state.document }),
       h("p", { class: "small muted" }, !costs.length ? "No model is called; nothing is spent. The preview follows every change."
-        : waiting ? "Nothing has been spent yet. The other methods are shown already." : "As it was paid for. A change asks again before it pays."));
+        : waiting ? `Nothing has been spent yet.${answers.length > 1 ? " The other methods are shown already." : ""}` : "As it was paid for. A change asks again before it pays."));
   }
 
   function drawCards() {

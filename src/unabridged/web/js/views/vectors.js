@@ -7,6 +7,7 @@ import { bar, chip, empty, figures, iconButton, select, shown, table, tone } fro
 import { go } from "../route.js";
 import { Scene } from "../scene.js";
 
+const NAMED = 60; // vectors up to which each has its name beside it
 const WHAT = [["artifacts:", "All texts"], ["artifacts:document", "Documents"], ["artifacts:chunk", "Chunks"], ["artifacts:summary", "Summaries"], ["entities:", "Entities"], ["edges:", "Facts"]];
 
 export default async function vectors(root, { heading, query, still }) {
@@ -43,10 +44,10 @@ function cloud(data, name, side) {
   scene.ready = () => {
     scene.show({
       x: Float32Array.from(data.x, (x) => x / 1e4), y: Float32Array.from(data.y, (y) => -y / 1e4), label: data.label, tone: data.group,
-      size: new Float32Array(data.id.length).fill(data.id.length > 1500 ? 3 : 4.5),
+      size: new Float32Array(data.id.length).fill(data.id.length > 1500 ? 3 : data.id.length > NAMED ? 4.5 : 6.5),
     });
     scene.order = [...data.id.keys()];
-    scene.named = false;
+    scene.named = data.id.length <= NAMED;
   };
   const filter = () => { data.group.forEach((group, at) => { scene.visible[at] = groups[group].on ? 1 : 0; }); scene.draw(); };
   side.append(h("div", { class: "panel padded stack tight" },
