@@ -251,3 +251,18 @@ def test_k3_the_title_before_each_chunk_where_asked_for(memory, folder):
     assert all(chunk.lexical.startswith("The Register\n\n") for chunk in chunks)
     assert all(chunk.text in LONG or chunk.chunk_index == 0 for chunk in chunks)
     assert memory.artifacts.many([plain.artifact_id]) == []
+
+
+def test_a_folders_binary_files_and_the_memorys_own_are_passed_over(server, folder, embedder):
+    (folder / "data.cfg").write_bytes(b"key = " + bytes(40) + b"\xff\xfe")
+    (folder / "sub").mkdir()
+    (folder / "sub" / "note.cfg").write_text("plain = 1")
+    with asking(folder / "memory", server=server, embedder=embedder) as (memory, _):
+        found = memory.ingest(folder, extract=False)
+        assert not found.failed
+        assert {each.source.rpartition("/")[2] for each in found.intakes if each.outcome == "insert"} == {
+            "a.md",
+            "long.txt",
+            "note.cfg",
+        }
+        assert memory.ingest(folder / "data.cfg").counts == {"failed": 1}

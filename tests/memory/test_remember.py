@@ -547,6 +547,22 @@ def test_a19_a_search_that_fails_or_is_not_there_is_noted(place, server, embedde
         assert "no web search" in memory.remember("Alice works at Acme.", web_search=True).notes[0]
 
 
+def test_a19_what_fails_after_a_short_text_is_stored_says_so_and_goes_on(place, server, embedder):
+    search = FakeSearch({"Bob": "Alice lives in Oslo.", "Alice": "Alice lives in Oslo."})
+    with asking(place, server=server, embedder=embedder, websearch=search) as (memory, _):
+        memory.remember("Alice lives in Rome.")
+        lift = refuse(server, "New facts:")
+        given = {"web_search": 1, "idempotency_key": "k"}
+        with pytest.raises(RememberFailed, match="at a web_search .* its text is stored"):
+            memory.remember("Bob knows Alice.", **given)
+        lift()
+        made = memory.remember("Bob knows Alice.", **given)
+        assert len(search.queries) == 1
+        assert [edge.fact for edge in made.invalidated_edges] == ["Alice lives in Rome"]
+        assert len(made.derived) == 1
+        memory.verify().raise_if_broken()
+
+
 def test_a20_series_are_stored_once_and_observed(memory):
     series = {
         "name": "Sales",

@@ -114,7 +114,7 @@ def _meant(given: str) -> tuple[str, Any]:
         return "text", sys.stdin.read()
     if given.startswith(("http://", "https://")):
         return "address", given
-    if len(given) < 1024 and "\n" not in given and Path(given).exists():
+    if given.strip() and len(given) < 1024 and "\n" not in given and Path(given).exists():
         return "path", Path(given)
     if given.strip() and not any(map(str.isspace, given)) and ("/" in given or Path(given).suffix):
         raise UnreadableFile(given, "no such file; a text is more than one word, or comes through -")
@@ -154,7 +154,7 @@ def _opened(
     """The memory of the options, with its embedder, chat and web search, as far as they are given."""
     from unabridged.memory import Memory
 
-    options: dict[str, Any] = {"embedder": chosen_embedder(config, model)}
+    options: dict[str, Any] = {"embedder": chosen_embedder(config, model, default=True)}
     if config:
         from unabridged.config import load_config
 

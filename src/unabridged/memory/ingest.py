@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from unabridged.errors import InputError, UnabridgedError, UnreadableFile
+from unabridged.memory.catalog import local_path
 from unabridged.memory.gather import checked_kind
 from unabridged.memory.remember import remember
 from unabridged.memory.remember_plan import Request
@@ -123,9 +124,12 @@ class _Taking:
         from unabridged.text.documents import walk_folder
 
         there: set[str] = set()
+        own = local_path(self.memory.store.place.lake.uri)
         for path in walk_folder(folder):
+            if own is not None and path.resolve().is_relative_to(own.resolve()):
+                continue  # the memory's own files
             there.add(_address(path))
-            yield self._taken(path, _address(path))
+            yield self._taken(path, _address(path), found=True)
         if remove:
             prefix = f"{_address(folder)}/"
             for artifact in self._under(prefix):
@@ -142,7 +146,8 @@ class _Taking:
 
     # -- one document -------------------------------------------------------------------------------
 
-    def _taken(self, source: Any, identity: str | None) -> Intake:
+    def _taken(self, source: Any, identity: str | None, *, found: bool = False) -> Intake:
+        """One source; of what was only ``found`` in a folder, what turns out to be no text is passed over."""
         try:
             document = self._read(source, identity)
             name = identity or document.identity or ""
@@ -150,6 +155,8 @@ class _Taking:
                 return self._blank(name)
             return self._changed(document, name)
         except UnabridgedError as error:
+            if found and isinstance(error, UnreadableFile) and "binary" in error.reason:
+                return Intake(identity or "", "skipped", reason="binary")
             if self.raises:
                 raise
             return Intake(identity or "bytes", "failed", reason=f"{type(error).__name__}: {error}")
