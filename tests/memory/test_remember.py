@@ -553,7 +553,7 @@ def test_a19_what_fails_after_a_short_text_is_stored_says_so_and_goes_on(place, 
         memory.remember("Alice lives in Rome.")
         lift = refuse(server, "New facts:")
         given = {"web_search": 1, "idempotency_key": "k"}
-        with pytest.raises(RememberFailed, match="at a web_search .* its text is stored"):
+        with pytest.raises(RememberFailed, match=r"at a web_search .* its text is stored"):
             memory.remember("Bob knows Alice.", **given)
         lift()
         made = memory.remember("Bob knows Alice.", **given)
