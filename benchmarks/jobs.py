@@ -238,7 +238,7 @@ def kills(scale: float, most: int = 50) -> dict[str, Any]:
         while True:
             process = _run_worker(source, "killed.parquet", url)
             assert process.stdout is not None
-            if process.stdout.readline() == "sending\n" and killed < most:
+            if process.stdout.readline().startswith("sending") and killed < most:
                 time.sleep(chance.uniform(0.0, 0.4))
                 process.send_signal(signal.SIGKILL)
             out, _ = process.communicate()

@@ -439,6 +439,13 @@ def test_no_text_and_no_key_stands_in_journal_or_messages(bench: Bench) -> None:
     assert b"boats and harbours" not in kept
 
 
+def test_a_job_that_could_not_begin_leaves_no_trace(bench: Bench) -> None:
+    for source, sink in (("nowhere.parquet", "out.parquet"), (bench.parquet(3), "nowhere/out.parquet")):
+        with pytest.raises(ValueError, match="nowhere"):
+            run_job(bench.settings(source, bench.out(sink)))
+    assert list((bench.folder / "jobs").iterdir()) == []
+
+
 def test_a_journal_of_another_format_is_refused(bench: Bench) -> None:
     import sqlite3
 

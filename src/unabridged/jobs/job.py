@@ -15,7 +15,7 @@ from unabridged.jobs.answers import Answers
 from unabridged.jobs.configuration import admit, forked
 from unabridged.jobs.embed import KEY_BYTES, open_embedder
 from unabridged.jobs.flow import Flow, ThreadRunner
-from unabridged.jobs.journal import Journal
+from unabridged.jobs.journal import FILE, Journal
 from unabridged.jobs.known import Carried, Known, merged
 from unabridged.jobs.meter import Meter, Stopped
 from unabridged.jobs.publish import feed_of
@@ -27,6 +27,7 @@ from unabridged.jobs.target import Target, open_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from unabridged.embedding.embedder import Embedder
     from unabridged.jobs.flow import Runner
@@ -95,6 +96,7 @@ def _run(
     retry: bool,
 ) -> JobReport:
     source = open_source(settings.source)
+    fresh = not (settings.place / FILE).exists()
     lock = Lock(settings.place)
     try:
         with warnings.catch_warnings():
@@ -105,8 +107,19 @@ def _run(
                     settings, journal, source, open_target(settings, journal), progress, cancel or threading.Event()
                 )
                 return job.run(runner, observer, retry=retry)
+    except BaseException:
+        if fresh and not _begun(settings.place):
+            shutil.rmtree(settings.place, ignore_errors=True)  # a job that could not begin leaves no trace
+        raise
     finally:
         lock.release()
+
+
+def _begun(place: Path) -> bool:
+    if not (place / FILE).exists():
+        return False
+    with Journal(place, read_only=True) as journal:
+        return bool(journal.runs())
 
 
 def _opened(settings: JobSettings) -> tuple[JobSettings, Journal]:
@@ -157,6 +170,7 @@ class _Job:
         """Embed, publish, report; whatever happens stands in the journal."""
         settings, place = self.settings, self.settings.place
         self.target.check(ours=bool(self.journal.get("publishing")))
+        self.enroll()
         number = self.journal.begin_run(os.getpid())
         status, reason = "interrupted", None
         self.staging = Staging(place / "staged")
@@ -189,7 +203,6 @@ class _Job:
 
     def embed(self, runner: Callable[[JobSettings, Embedder, Answers], Runner], *, retry: bool) -> None:
         """Everything that is not done."""
-        self.enroll()
         with Answers(self.settings.place / "answers") as answers:
             embedder = open_embedder(self.settings, self.meter, answers)
             running = runner(self.settings, embedder, answers)
