@@ -116,3 +116,16 @@ def test_sweep_makes_an_output_new(shell, tmp_path) -> None:
         shell("sweep", "bare.npy", "-c", "other.json", "--source", "in.jsonl").stdout == "60 rows made new, 60 chunks\n"
     )
     assert "nothing to compare with" in shell("sweep", "out.parquet", code=2).stderr
+
+
+def test_a_job_file_says_where_and_how(shell, tmp_path) -> None:
+    with BatchServer("openai", looks=0) as server:
+        embedding = {"provider": "openai", "model": "text-embedding-3-small", "baseURL": server.url, "cache": False}
+        job = {"source": "in.jsonl", "sink": "out.parquet", "batch": True, "price": 2}
+        (tmp_path / "job.json").write_text(json.dumps({"embedding": embedding, "job": job}))
+        report = json.loads(shell("job", "run", "job.json", "--json").stdout)
+        assert report["cost"] == pytest.approx(report["tokens"] / 1e6)
+        assert server.paid == Counter(TEXTS)
+    job = {"source": "in.jsonl", "sink": "two.parquet", "processes": 2}
+    (tmp_path / "job.json").write_text(json.dumps({"embedding": {"provider": "hashing"}, "job": job}))
+    assert json.loads(shell("job", "run", "job.json", "--json").stdout)["counts"]["done"] == 60

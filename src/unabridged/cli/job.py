@@ -21,6 +21,7 @@ from unabridged.cli.job_around import (
     RedisUrl,
     Spans,
     around,
+    told,
 )
 from unabridged.cli.job_around import register as register_around
 from unabridged.cli.job_options import (
@@ -58,6 +59,7 @@ from unabridged.cli.job_options import (
     Timeout,
     Workers,
     chosen,
+    split,
 )
 from unabridged.cli.job_print import ended, planned, shown, table
 
@@ -134,11 +136,12 @@ def _run(  # noqa: PLR0917 typer makes an option of each
     ```
     """
     given = dict(locals())
-    settings = chosen(Chosen(**{name: given[name] for name in Chosen.__slots__ if name in given}))
+    said = Chosen(**{name: given[name] for name in Chosen.__slots__ if name in given})
+    settings = chosen(said)
     if dry_run:
         _plan(settings, as_json=as_json, quiet=quiet)
         return
-    where = Around(**{name: given[name] for name in Around.__slots__})
+    where = told(Around(**{name: given[name] for name in Around.__slots__}), split(said)[0] or config)
     _work(settings, where, retry=False, as_json=as_json, quiet=quiet)
 
 
@@ -166,8 +169,9 @@ def _retry(
     if not Path(origin["here"]).is_dir():
         raise ConfigError("job", f"{job} was begun in {origin['here']}, which is not there any more")
     os.chdir(origin["here"])  # relative paths mean what they meant, and rows keep the names made of them
-    where = Around(batch=batch, processes=processes)
-    _work(chosen(Chosen(**origin)), where, retry=True, as_json=as_json, quiet=quiet)
+    said = Chosen(**origin)
+    where = told(Around(batch=batch, processes=processes), split(said)[0] or said.config)
+    _work(chosen(said), where, retry=True, as_json=as_json, quiet=quiet)
 
 
 @app.command("list")

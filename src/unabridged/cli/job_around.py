@@ -29,6 +29,7 @@ __all__ = [
     "Spans",
     "around",
     "register",
+    "told",
 ]
 
 _BATCH_BLOCKS = 16  # of 4,096 rows each: they fill a provider's file of 50,000 inputs
@@ -66,6 +67,18 @@ class Around:
     redis: str | None = None
     metrics: int | None = None
     spans: bool = False
+
+
+def told(given: Around, file: str | None) -> Around:
+    """The options, and what the job file says where they say nothing."""
+    if file is None:
+        return given
+    from unabridged.config import load_config
+
+    section = load_config(file).settings.job
+    if section is None:
+        return given
+    return Around(**{name: getattr(given, name) or getattr(section, name) for name in Around.__slots__})
 
 
 @dataclass(slots=True)

@@ -114,7 +114,7 @@ def chosen(given: Chosen) -> JobSettings:
     from unabridged.config.job import job_settings
     from unabridged.embedding.plan import Chunking
 
-    file, paths = _split(given)
+    file, paths = split(given)
     sizes = {"max_tokens": given.max_tokens, "overlap_tokens": given.overlap_tokens}
     wanted: dict[str, Any] = {key: value for key, value in sizes.items() if value is not None}
     options = {"pooling": given.pooling, "concurrency": given.concurrency, "cache": False if given.no_cache else None}
@@ -158,7 +158,7 @@ def chosen(given: Chosen) -> JobSettings:
     )
 
 
-def _split(given: Chosen) -> tuple[str | None, list[str]]:
+def split(given: Chosen) -> tuple[str | None, list[str]]:
     """A job file among the paths, and the other paths."""
     paths = list(given.paths or ())
     if paths and paths[0].lower().endswith((".json", ".json5", ".jsonc")):

@@ -79,5 +79,12 @@ class JobSection(Section):
     patience: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
         default=600.0, description="Seconds that a provider which answers nothing is waited for."
     )
+    batch: bool = Field(default=False, description="By the provider's batch API: cheaper, within hours.")
+    processes: Count | None = Field(default=None, description="Embed in so many processes of this machine.")
+    ray: Text | None = Field(default=None, description="Embed on a Ray cluster: auto, ray://HOST:PORT, or local.")
+    rate: Money | None = Field(default=None, description="With ray: requests a second, of all workers together.")
+    redis: Text | None = Field(default=None, repr=False, description="With ray: a cache that all workers share.")
+    metrics: Count | None = Field(default=None, description="Serve Prometheus metrics on this port meanwhile.")
+    spans: bool = Field(default=False, description="OpenTelemetry spans, to where the environment says.")
     block_rows: Count = Field(default=4096, description="Rows that are noted together.")
     workers: Count | None = Field(default=None, description="Blocks embedded at once; default: as requests need.")
