@@ -100,6 +100,10 @@ def test_a_large_cloud_is_sampled_evenly_and_kinds_part():
     assert np.linalg.norm(middles[0] - middles[1]) > np.std(spots[group == 0])
 
 
+def _fails():
+    raise ValueError("no ink")
+
+
 def test_a_drawing_is_made_once_however_many_ask():
     drawings, made = Drawings(), []
 
@@ -114,10 +118,13 @@ def test_a_drawing_is_made_once_however_many_ask():
     for each in threads:
         each.join()
     assert made == [1]
+    with pytest.raises(ValueError, match="no ink"):
+        drawings.get("b", _fails)
+    assert drawings.get("b", make) == "picture"  # what failed is tried again
     for n in range(20):
         drawings.get(n, make)
     assert drawings.get("a", make) == "picture"
-    assert len(made) == 22  # it had to go, and was made again
+    assert len(made) == 23  # it had to go, and was made again
 
 
 # -- over HTTP --------------------------------------------------------------------------------------------------

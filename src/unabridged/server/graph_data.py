@@ -59,13 +59,20 @@ class Drawings:
         with self._mutex:
             making = self._making.setdefault(key, threading.Lock())
         with making:
-            if key not in self._kept:
+            with self._mutex:
+                if key in self._kept:
+                    self._kept.move_to_end(key)
+                    return self._kept[key]
+            try:
                 made = make()
                 with self._mutex:
                     self._kept[key] = made
                     while len(self._kept) > _KEPT:
-                        self._making.pop(self._kept.popitem(last=False)[0], None)
-            return self._kept[key]
+                        self._kept.popitem(last=False)
+                return made
+            finally:
+                with self._mutex:
+                    self._making.pop(key, None)
 
 
 def graph_of(memory: Memory, *, limit: int, types: Sequence[str] = (), around: str | None = None) -> dict[str, Any]:

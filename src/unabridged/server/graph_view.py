@@ -1,5 +1,7 @@
 """``/v1/gb/graph``: the graph laid out for drawing, and the vectors of a dataset in two dimensions."""
 
+import hashlib
+import threading
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
@@ -13,6 +15,7 @@ from unabridged.server.wire import dumps
 __all__ = ["router"]
 
 MOST_NODES = 20_000
+_making = threading.Lock()
 
 router = APIRouter(prefix="/v1/gb/graph", tags=["graph"])
 
@@ -64,7 +67,7 @@ def _drawn(request: Request, memory: Memory, what: tuple[Any, ...], make: Any) -
     """A drawing as JSON; its ETag is the head that it was read at, so that an unchanged one is not sent again."""
     seq = memory.source.ask(lambda view: view.head.seq)
     key = (memory.info.id, seq, *what)
-    etag = f'"{memory.info.id[:16]}-{seq}-{abs(hash(what)):x}"'
+    etag = f'"{hashlib.sha256(repr(key).encode()).hexdigest()[:32]}"'
     headers = {"ETag": etag, "Cache-Control": "private, no-cache"}
     if request.headers.get("if-none-match") == etag:
         return Response(status_code=304, headers=headers)
@@ -74,7 +77,8 @@ def _drawn(request: Request, memory: Memory, what: tuple[Any, ...], make: Any) -
 
 def _drawings(request: Request) -> Drawings:
     state = request.app.state
-    if not hasattr(state, "drawings"):
-        state.drawings = Drawings()
-    kept: Drawings = state.drawings
-    return kept
+    with _making:
+        if not hasattr(state, "drawings"):
+            state.drawings = Drawings()
+        kept: Drawings = state.drawings
+        return kept

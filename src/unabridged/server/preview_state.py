@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ __all__ = ["Previews", "previews_of"]
 
 MOST_BYTES = 32 << 20  # of one file
 MOST_COST_USD = 1.0  # of one preview's model calls, where no setting says otherwise
+_making = threading.Lock()
 _STAGE = "segment"  # of the chat model's settings
 
 
@@ -43,10 +45,11 @@ class Previews:
 
 def previews_of(app: Starlette) -> Previews:
     """The preview of an application, made when it is first asked for."""
-    found = getattr(app.state, "previews", None)
-    if not isinstance(found, Previews):
-        found = app.state.previews = _made(app.state.server)
-    return found
+    with _making:  # two first requests must not get a shelf each
+        found = getattr(app.state, "previews", None)
+        if not isinstance(found, Previews):
+            found = app.state.previews = _made(app.state.server)
+        return found
 
 
 def _made(server: Any) -> Previews:
