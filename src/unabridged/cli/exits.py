@@ -15,6 +15,7 @@ from unabridged.errors import (
     InputError,
     JobError,
     MissingExtra,
+    NotFound,
     ModelMismatch,
     ProviderError,
     RememberFailed,
@@ -36,7 +37,7 @@ def exit_code(error: BaseException) -> int:
     >>> exit_code(ConfigError("embedding.model", "…")), exit_code(OSError())
     (2, 4)
     """
-    if isinstance(error, ConfigError | InputError | JobError | MissingExtra):
+    if isinstance(error, ConfigError | InputError | JobError | MissingExtra | NotFound):
         return USAGE
     if isinstance(error, ProviderError | ModelMismatch | ChatError | RememberFailed):
         return PROVIDER

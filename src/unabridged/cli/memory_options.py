@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unabridged.errors import InputError
+from unabridged.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
     from unabridged.memory import Memory
@@ -31,7 +32,9 @@ __all__ = [
 
 Uri = Annotated[
     str | None,
-    typer.Option("--uri", "-u", envvar="UNABRIDGED_MEMORY", help="A folder, or what LanceDB opens (s3://…)."),
+    typer.Option(
+        "--memory", "--uri", "-u", envvar="UNABRIDGED_MEMORY", help="A folder, or what LanceDB opens (s3://…)."
+    ),
 ]
 Dataset = Annotated[str, typer.Option("--dataset", "-d", help="Which dataset of the place.")]
 Json = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]
@@ -63,8 +66,8 @@ def opened(uri: str | None, dataset: str, *, config: str | None = None, create: 
     return Memory.open(place(uri, config), dataset=dataset, create=create, **options)
 
 
-def chosen_embedder(config: str | None, model: str | None) -> Any:
-    """The embedder of the options, if there is one."""
+def chosen_embedder(config: str | None, model: str | None, *, default: bool = False) -> Any:
+    """The embedder of the options; ``default``: else the embedded model, where its extra is installed."""
     if model:
         from unabridged.embedding.embedder import Embedder
 
@@ -73,6 +76,14 @@ def chosen_embedder(config: str | None, model: str | None) -> Any:
         from unabridged.config import load_config
 
         return load_config(config).embedder()
+    return _embedded() if default else None
+
+
+def _embedded() -> Any:
+    from unabridged.embedding.embedder import Embedder
+
+    with contextlib.suppress(MissingExtra):
+        return Embedder()
     return None
 
 
