@@ -8,7 +8,7 @@ import pytest
 from unabridged.errors import ConfigError, UnabridgedError
 from unabridged.memory import Memory
 from unabridged.memory.pending import Dispatcher, PendingReport, work_pending
-from unabridged.memory.processes import alive, me
+from unabridged.memory.processes import _began, alive, me
 from unabridged.memory.records import Pending
 from unabridged.memory.values import moment, now
 from unabridged.testing import ChatServer
@@ -128,6 +128,16 @@ def test_owners_of_other_machines_are_believed_for_a_while():
     assert not alive(away, moment("2020-01-01"))
     assert not alive(away, None)
     assert not alive({**me(), "pid": 0x7FFFFFF}, now())
+    assert not alive(me(), now())  # what this process is at, it knows itself
+
+
+def test_an_owner_that_may_not_be_asked_lives(monkeypatch):
+    def refuse(pid, signal):
+        raise PermissionError
+
+    monkeypatch.setattr("os.kill", refuse)
+    assert alive({**me(), "pid": 1}, None)
+    assert _began(1 << 22) is None
 
 
 def test_k7_documents_side_by_side_each_in_order(memory, server):

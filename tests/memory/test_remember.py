@@ -787,3 +787,27 @@ def test_a_fact_told_again_with_its_end_has_ended(memory, server):
     assert edge.invalid_at == dt.datetime(2021, 1, 1, tzinfo=dt.UTC)
     assert len(memory.evidence(edge)) == 3
     assert made.edges[0].id == edge.id
+
+
+def test_a18_a_model_that_cannot_be_registered_is_left_open(memory, monkeypatch):
+    def refuse(*_):
+        raise StoreError("no room")
+
+    monkeypatch.setattr(memory.models, "register", refuse)
+    memory.remember("Alice works at Acme.")
+    assert [each.model_id for each in memory.inferences.list()] == [None]
+
+
+def test_k8_the_same_image_again_is_there_once_and_a_large_one_is_refused(place, server):
+    with asking(place, server=server) as (memory, _):
+        image = b"GIF89a" + bytes(20)
+        given = {"image": image, "idempotency_key": "k"}
+        monkey = memory.images.add
+        memory.images.add = lambda *args, **more: (monkey(*args, **more), 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            memory.remember("Alice works at Acme.", **given)
+        memory.images.add = monkey
+        made = memory.remember("Alice works at Acme.", **given)
+        assert [each.id for each in memory.images.list().items] == [made.image_id]
+        with pytest.raises(InputError, match="limit of"):
+            memory.remember("Bob works at Acme.", image=b"GIF89a" + bytes(33 << 20))
