@@ -339,3 +339,43 @@ async def test_a_caller_that_goes_away_stops_the_work(tmp_path, configured, sett
             assert slow.total <= asked + 1
         assert place.memory("default", "read").artifacts.counts().documents == 0
         place.close()
+
+
+def test_without_the_extra_there_is_no_mcp_and_the_command_names_it(tmp_path, configured, monkeypatch, capsys) -> None:
+    from starlette.testclient import TestClient
+
+    import unabridged.mcp
+    from unabridged.cli.app import run
+
+    monkeypatch.setattr(unabridged.mcp, "find_spec", lambda name: None)
+    settings = ServerSettings(keys_file=str(tmp_path / "keys.json"))
+    with TestClient(create_app(configured(tmp_path), settings=settings), base_url="http://127.0.0.1") as client:
+        assert client.get("/health").status_code == 200
+        assert client.post("/mcp", json={}).status_code in {404, 405}
+    assert run(["mcp", "--uri", str(tmp_path / "place"), "--model", "hashing"]) != 0
+    assert "unabridged[mcp]" in capsys.readouterr().err
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        unabridged.mcp.nothing
+
+
+def test_the_endpoint_answers_503_while_its_application_does_not_live(tmp_path, configured) -> None:
+    from starlette.testclient import TestClient
+
+    settings = ServerSettings(keys_file=str(tmp_path / "keys.json"))
+    client = TestClient(create_app(configured(tmp_path), settings=settings), base_url="http://127.0.0.1")
+    assert client.post("/mcp", json={}).status_code == 503
+
+
+def test_what_a_models_server_or_the_store_said_is_no_tools_answer() -> None:
+    from unabridged.errors import MissingExtra, NotFound, ProviderError, StoreError
+    from unabridged.mcp.tools import sentence
+    from unabridged.types import Fault
+
+    refused = ProviderError("https://secret.example said: Alice", Fault("overloaded"))
+    assert "secret" not in sentence(refused)
+    assert "overloaded" in sentence(refused)
+    lost = sentence(StoreError("a lost lease in /srv/place"))
+    assert "StoreError" in lost
+    assert "/srv" not in lost
+    assert "unabridged[local]" in sentence(MissingExtra("onnxruntime", "local"))
+    assert sentence(NotFound("not there")) == "not there"

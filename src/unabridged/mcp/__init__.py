@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,7 +15,9 @@ __all__ = ["create_server", "mount", "run_stdio"]
 
 
 def mount(app: FastAPI) -> None:
-    """Serve MCP at ``/mcp`` of an application, for as long as it lives."""
+    """Serve MCP at ``/mcp`` of an application, for as long as it lives; not where the extra is not installed."""
+    if find_spec("mcp") is None:
+        return
     from unabridged.mcp.http import Endpoint
 
     endpoint = Endpoint(app.state.server)
@@ -29,8 +32,6 @@ def __getattr__(name: str) -> Any:
 
 
 def _service() -> Any:
-    from importlib.util import find_spec
-
     if find_spec("mcp") is None:
         from unabridged.errors import MissingExtra
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
-from unabridged.errors import MissingExtra, ProviderError, StoreError, UnabridgedError
+from unabridged.errors import ProviderError, StoreError, UnabridgedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,8 +55,8 @@ def sentence(error: UnabridgedError) -> str:
     """What went wrong, as an agent may read it: never what a model's server, or the store, said of itself."""
     if isinstance(error, ProviderError):
         return f"a model's server refused or failed ({error.fault.kind}); nothing of this call was stored: try again"
-    if isinstance(error, MissingExtra | StoreError) and not isinstance(error, LookupError):
-        return f"the memory cannot do this now ({type(error).__name__}): {error}"
+    if isinstance(error, StoreError) and not isinstance(error, LookupError):
+        return f"the memory cannot do this now ({type(error).__name__}); try again"
     return str(error)
 
 
