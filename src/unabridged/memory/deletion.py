@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from unabridged.errors import InputError, NotFound
+from unabridged.memory.residue import Left, redact
 from unabridged.memory.settle import changed_rows, fetch
 from unabridged.memory.temporal import ended
 from unabridged.memory.where import among, batched, both, either, equals
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from unabridged.memory.commits import Draft, View
-    from unabridged.memory.records import Edge, Link
+    from unabridged.memory.records import Edge, Entity, Link
 
 __all__ = ["POLICIES", "Deletion", "checked_policy", "descendants", "remove", "withdraw"]
 
@@ -65,14 +66,24 @@ def remove(
     unsupported: str,
     fresh: Sequence[Link] = (),
     closed: Mapping[str, Edge] | None = None,
+    entities: Mapping[str, Entity] | None = None,
+    texts: Mapping[str, str] | None = None,
 ) -> Deletion:
-    """Draft the deletion of artifacts; ``fresh`` links and ``closed`` edges are of the same commit."""
+    """Draft the deletion of artifacts.
+
+    Of the same commit are ``fresh`` links, ``closed`` edges, ``entities`` as they are now, and ``texts`` of new
+    artifacts by id.
+    """
     roots = list(dict.fromkeys(roots))
     found = fetch_ids(draft.view, roots)
     if missing := len(roots) - len(found):
         raise NotFound(f"{missing} of {len(roots)} artifact(s) to delete are not in the dataset")
     doomed = descendants(draft.view, roots)
-    return _Removal(draft, doomed, checked_policy(unsupported), fresh, closed or {}).run()
+    removal = _Removal(draft, doomed, checked_policy(unsupported), fresh, closed or {})
+    done = removal.run()
+    left = Left(draft.view, set(doomed), entities or {}, texts or {}, fresh)
+    redact(draft, removal.mentioned - set(done.entities), left)
+    return done
 
 
 def withdraw(draft: Draft, *, entities: Iterable[str] = (), edges: Iterable[str] = ()) -> Deletion:
@@ -109,6 +120,7 @@ class _Removal:
         self.fresh = fresh
         self.closed = closed
         self.supporters: dict[str, str] = {}
+        self.mentioned: set[str] = set()
 
     def run(self) -> Deletion:
         said = self._links("to_id", self.doomed, _OF_ARTIFACTS)
@@ -117,6 +129,7 @@ class _Removal:
         lost_entities = self._unsupported_entities(said, [edges[e] for e in lost_edges])
         reopened = self._reopen(edges, said, lost_edges)
         self._forget(edges, lost_edges, reopened)
+        self.mentioned = {link.from_id for link in said if link.type == "entity_artifact"}
         self._delete_links(lost_edges, lost_entities)
         for table, ids in (("artifacts", self.doomed), ("edges", lost_edges), ("entities", lost_entities)):
             self._delete(table, "id", ids)

@@ -197,7 +197,13 @@ class Transaction:
             if self.gathered.deletions:
                 fresh = [link for records, _ in draft.appended.get("links", ()) for link in records]
                 done.deleted = remove(
-                    draft, self.gathered.deletions, unsupported=self._unsupported, fresh=fresh, closed=done.closed
+                    draft,
+                    self.gathered.deletions,
+                    unsupported=self._unsupported,
+                    fresh=fresh,
+                    closed=done.closed,
+                    entities=done.entities,
+                    texts={each.id: each.text for each in self.gathered.artifacts.values()},
                 )
             return done
 
