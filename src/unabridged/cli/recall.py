@@ -80,7 +80,8 @@ def _recall(
     given: dict[str, Any] = {"kind": kind, "session_id": session, "source": source, "metadata": pairs(metadata)}
     given |= {"as_of": as_of, "known_at": known_at, "include_history": history, "include_expired": expired}
     given |= {"kinds": kinds, "lanes": lane, "passes": passes, "diversity": diversity, "threshold": threshold}
-    with opened(uri, dataset, config=config, read_only=True, embedder=chosen_embedder(config, model, default=True)) as memory:
+    embedder = chosen_embedder(config, model, default=True)
+    with opened(uri, dataset, config=config, read_only=True, embedder=embedder) as memory:
         found = memory.recall(query, limit=limit, budget_tokens=budget, explain=explain, **given)
     if as_json:
         show(found.to_dict())
@@ -127,7 +128,8 @@ def _query(
     """
     given: dict[str, Any] = {"kind": kind, "session_id": session, "metadata": pairs(metadata)}
     given |= {"as_of": as_of, "known_at": known_at, "passes": passes}
-    options: dict[str, Any] = {"embedder": chosen_embedder(config, model, default=True), "chat": _chat(config, chat, chat_url)}
+    embedder = chosen_embedder(config, model, default=True)
+    options: dict[str, Any] = {"embedder": embedder, "chat": _chat(config, chat, chat_url)}
     with opened(uri, dataset, config=config, **options) as memory:
         found = memory.query(question, limit=limit, budget_tokens=budget, **given)
     if as_json:
@@ -201,7 +203,8 @@ def _evaluate(
     from unabridged.memory.evaluate import evaluate, index_recall, read_golden
 
     questions = read_golden(golden)
-    with opened(uri, dataset, config=config, read_only=True, embedder=chosen_embedder(config, model, default=True)) as memory:
+    embedder = chosen_embedder(config, model, default=True)
+    with opened(uri, dataset, config=config, read_only=True, embedder=embedder) as memory:
         found = evaluate(memory, questions, limit=limit, lanes=lane, passes=passes)
         index = index_recall(memory)
     if as_json:

@@ -57,8 +57,8 @@ class Passage:
         """The citation of exactly these bytes."""
         artifact, start, end = self.place
         whole = artifact == self.citation.document_id
-        spans = {"document_start": start, "document_end": end} if whole else {}
-        return replace(self.citation, artifact_id=artifact, start=start, end=end, quote=self.quote, **spans)
+        cited = replace(self.citation, artifact_id=artifact, start=start, end=end, quote=self.quote)
+        return replace(cited, document_start=start, document_end=end) if whole else cited
 
 
 def merged(passages: Iterable[Passage]) -> tuple[Passage, ...]:

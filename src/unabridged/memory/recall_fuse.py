@@ -55,7 +55,8 @@ def diverse(scores: Sequence[float], vectors: Sequence[Any | None], diversity: f
     worth = np.asarray(scores, dtype=np.float64) / (max(scores) or 1.0)
     unit = _unit(vectors)
     near = np.zeros(len(scores))
-    left, chosen = set(range(len(scores))), []
+    left = set(range(len(scores)))
+    chosen: list[int] = []
     while left and len(chosen) < limit:
         best = max(left, key=lambda at: ((1 - diversity) * worth[at] - diversity * near[at], -at))
         left.discard(best)

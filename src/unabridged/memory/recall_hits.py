@@ -85,7 +85,7 @@ def _read(view: View, table: str, where: str | None, found: Mapping[str, int | N
     held = _vectors(rows) if vectors else [None] * rows.num_rows
     if table == "artifacts":
         values = zip(*(rows[name].to_pylist() for name in _BRIEF), strict=True)
-        records: list[Any] = [Brief(*each, found.get(each[0])) for each in values]
+        records: list[Any] = [Brief(**dict(zip(_BRIEF, each, strict=True)), row=found.get(each[0])) for each in values]
     else:
         records = from_table(table, rows)
     return {record.id: (record, vector) for record, vector in zip(records, held, strict=True)}
@@ -125,7 +125,7 @@ def cited(view: View, records: Sequence[Any], scope: Scope) -> dict[str, tuple[C
     wanted = {*parents, *(link.to_id for each in links.values() for link in each)} - {r.id for r in seen}
     known = {r.id: r for r in seen} | _sources(view, wanted, scope)
     facts = _facts(view, known, scope)
-    found = {}
+    found: dict[str, tuple[Citation, ...]] = {}
     for record in records:
         if isinstance(record, Artifact):
             ground = known.get(record.parent_id or "", record) if record.role == "summary" else record
