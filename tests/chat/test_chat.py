@@ -103,6 +103,15 @@ def test_openai_reasoning_models_are_known_by_name(serve, chat_at):
     assert "temperature" not in body
 
 
+def test_they_think_unasked_and_have_room_for_it(serve, chat_at):
+    server = serve(budget="max_completion_tokens", temperature=False)
+    chat_at(server, "openai/gpt-5-mini")(USER, max_tokens=512)
+    chat_at(server, "tiny")(USER, max_tokens=512)
+    one, *_, other = sent(server)
+    assert one["max_completion_tokens"] > 2 * 512
+    assert other["max_completion_tokens"] == 512
+
+
 def test_several_things_unknown_at_once_are_left_out_one_after_another(serve, chat_at):
     server = serve(schema=False, temperature=False, budget="max_completion_tokens", system=False)
     chat = chat_at(server)

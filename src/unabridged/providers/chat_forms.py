@@ -84,9 +84,13 @@ def habits_of(model: str) -> Habits:
     >>> habits_of("o3-mini").budget, habits_of("openai/gpt-5.1").temperature, habits_of("llama3").budget
     ('max_completion_tokens', False, 'max_tokens')
     """
-    if _REASONING_MODEL.search(model.lower()):
+    if _is_reasoning(model):
         return Habits(budget="max_completion_tokens", temperature=False)
     return Habits()
+
+
+def _is_reasoning(model: str) -> bool:
+    return _REASONING_MODEL.search(model.lower()) is not None
 
 
 def request_body(wanted: Wanted, habits: Habits) -> dict[str, Any]:
@@ -105,7 +109,9 @@ def request_body(wanted: Wanted, habits: Habits) -> dict[str, Any]:
     if wanted.temperature is not None and habits.temperature:
         body["temperature"] = wanted.temperature
     if wanted.max_tokens is not None:
-        body[habits.budget] = wanted.max_tokens + _THINKING[wanted.reasoning]
+        # OpenAI's reasoning models think whether they are asked to or not, and what they think counts.
+        thinks = wanted.reasoning == "none" and _is_reasoning(wanted.model)
+        body[habits.budget] = wanted.max_tokens + _THINKING["low" if thinks else wanted.reasoning]
     if wanted.reasoning != "none":
         body["reasoning_effort"] = wanted.reasoning
     if wanted.schema is not None:
