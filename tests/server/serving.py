@@ -38,7 +38,8 @@ def client_of(served, **options):
 @contextlib.contextmanager
 def serving(folder, config=None, **settings):
     """Serve a configuration until the block ends; nothing of the user's own is touched."""
-    loaded = load_config({"dbPath": str(folder / "memory"), **(HASHING if config is None else config)})
+    cached = {"embedding": {**HASHING["embedding"], "cache": str(folder / "cache")}}
+    loaded = load_config({"dbPath": str(folder / "memory"), **(cached if config is None else config)})
     given = {"port": 0, "keys_file": str(folder / "keys.json"), "stop_grace": 5.0, **settings}
     chosen = ServerSettings.of(loaded, **given)
     app = create_app(loaded, settings=chosen)

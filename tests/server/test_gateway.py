@@ -64,6 +64,26 @@ def test_what_is_cached_is_said_and_costs_nothing(client) -> None:
     assert 0 < again.json()["usage"]["prompt_tokens"] < first.json()["usage"]["prompt_tokens"]
 
 
+def test_without_a_cache_nothing_is_kept_in_memory_either(tmp_path) -> None:
+    with serving(tmp_path, {"embedding": {"provider": "hashing", "cache": False}}) as served:
+        answers = [post(f"{served.url}/embeddings", json={"input": "a text"}) for _ in range(2)]
+        assert [answer.headers["x-unabridged-cached"] for answer in answers] == ["0", "0"]
+        assert len(served.state.hot) == 0
+
+
+def test_erased_texts_leave_the_memory_of_the_server(tmp_path) -> None:
+    """SPEC A29: erasure reaches the caches, this one too."""
+    from unabridged.embedding.forgetting import forget
+
+    with serving(tmp_path) as served:
+        post(f"{served.url}/embeddings", json={"input": "a private text"})
+        assert len(served.state.hot) == 1
+        assert forget(served.state.embedders(), ["a private text"]) == 1
+        assert len(served.state.hot) == 0
+        again = post(f"{served.url}/embeddings", json={"input": "a private text"})
+        assert again.headers["x-unabridged-cached"] == "0"
+
+
 def test_a_query_is_another_thing_than_a_document(tmp_path) -> None:
     """Case 27, through the gateway: roles never share an entry."""
     with LoopbackProvider("voyage") as upstream:

@@ -68,7 +68,10 @@ async def embed(server: Server, caller: Caller, embedder: Embedder, texts: Seque
         except EmptyText as error:  # its positions are those among the missing
             raise EmptyText([missing[at] for at in error.indices]) from None
         for at, result in zip(missing, found, strict=True):
-            warm[at] = _kept(server, prefix, texts[at], at, result)
+            warm[at] = row = _warmed(at, result)
+            # Who wants no cache wants none in memory either; and a text that was cut off may yet be whole.
+            if embedder.cache is not None and result.status != "truncated":
+                server.hot.put(prefix, texts[at], row)
     made.rows = [row for row in warm if row is not None]
     server.metrics.embedded(
         texts=len(texts),
@@ -100,10 +103,7 @@ async def _asked(
     return result
 
 
-def _kept(server: Server, prefix: bytes, text: str, at: int, found: TextResult) -> Warm:
+def _warmed(at: int, found: TextResult) -> Warm:
     if found.vector is None:
         raise EmptyText([at])  # the settings skip blank texts: here there is no answer without a vector
-    warm = Warm(found)
-    if found.status != "truncated":
-        server.hot.put(prefix, text, warm)
-    return warm
+    return Warm(found)
