@@ -88,7 +88,7 @@ def test_a_query_is_another_thing_than_a_document(tmp_path) -> None:
     """Case 27, through the gateway: roles never share an entry."""
     with LoopbackProvider("voyage") as upstream:
         embedding = {"provider": "voyage", "model": "voyage-3.5", "apiKey": "k", "baseURL": upstream.url}
-        with serving(tmp_path, {"embedding": {**embedding, "cache": False}}) as served:
+        with serving(tmp_path, {"embedding": {**embedding, "cache": str(tmp_path / "cache")}}) as served:
             for word in ("query", "search_query", "document", None, "retrieval.passage"):
                 body = {"input": "a text", **({"input_type": word} if word else {})}
                 rows_of(post(f"{served.url}/embeddings", json=body))
