@@ -476,3 +476,20 @@ def test_summaries_and_searches_are_grounded_in_what_they_were_made_from(hashing
         pack = memory.recall("Dana repaired barn farm buildings hay").pack
         for each in pack.citations:
             assert memory.slice(each.artifact_id, each.start, each.end) == each.quote
+
+
+def test_async_callers_ask_the_same(known):
+    import asyncio
+
+    from unabridged.memory.aio import AsyncMemory
+
+    async def ask():
+        memory = AsyncMemory(known)
+        found = await memory.recall("Where does Alice work?")
+        answered = await memory.query("Where does Alice work?")
+        return found, answered, await memory.timeline("Alice")
+
+    found, answered, timeline = asyncio.run(ask())
+    assert [hit.id for hit in found] == [hit.id for hit in known.recall("Where does Alice work?")]
+    assert answered.recalled.hits == found.hits
+    assert timeline.periods[0].edge.fact == "Alice works at Acme"

@@ -16,13 +16,16 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
+    from unabridged.memory.answer import Answered
     from unabridged.memory.erasure import Erasure, Purge
     from unabridged.memory.exchange import Manifest
     from unabridged.memory.ingest import Ingested
     from unabridged.memory.pending import PendingReport
+    from unabridged.memory.recall_data import Recalled
     from unabridged.memory.records import Artifact, Snapshot
     from unabridged.memory.remember_data import Remembered
     from unabridged.memory.stats import Statistics
+    from unabridged.memory.timeline import Timeline
     from unabridged.memory.verify import Report
     from unabridged.memory.writing import Transaction
 
@@ -112,6 +115,18 @@ class AsyncMemory:
     async def embed_missing(self, **options: Any) -> int:
         """As :meth:`Memory.embed_missing`."""
         return await asyncio.to_thread(self.sync.embed_missing, **options)
+
+    async def recall(self, query: str, **options: Any) -> Recalled:
+        """As :meth:`Memory.recall`."""
+        return await asyncio.to_thread(self.sync.recall, query, **options)
+
+    async def query(self, question: str, **options: Any) -> Answered:
+        """As :meth:`Memory.query`."""
+        return await asyncio.to_thread(self.sync.query, question, **options)
+
+    async def timeline(self, entity: Any, **options: Any) -> Timeline:
+        """As :meth:`Memory.timeline`."""
+        return await asyncio.to_thread(self.sync.timeline, entity, **options)
 
     async def snapshot(self, name: str) -> Snapshot:
         """As :meth:`Memory.snapshot`."""
