@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import json
-from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unabridged.cli.console import put
 from unabridged.memory.plain import plain as as_data
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Callable, Iterable
 
 __all__ = ["as_data", "lines", "show", "shown"]
 
