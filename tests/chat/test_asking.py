@@ -342,6 +342,14 @@ def test_what_changes_the_answer_changes_the_key(serve, ask_at, user):
     assert ask_at(server, cache=True, model="m3").ask(user("?"), stage=STAGE, schema=SCHEMA).calls[0].cached is False
 
 
+def test_what_is_not_to_be_kept_is_neither_kept_nor_looked_for(serve, ask_at, user):
+    server = serve()
+    asker = ask_at(server, cache=True)
+    for keep in (False, False, True, False):
+        asker.ask(user("?"), stage=STAGE, schema=SCHEMA, keep=keep)
+    assert (server.total, asker.cache.stats().entries) == (4, 1)
+
+
 def test_what_failed_is_not_kept(serve, ask_at, user):
     server = serve([ChatRule(answer="no", times=2), ChatRule(answer=SAID)])
     asker = ask_at(server, cache=True)

@@ -150,7 +150,8 @@ class _Asking:
         return self._answered(given, wrong)
 
     def _ask(self, messages: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
-        reply = self.asker.ask(messages, stage=STAGE, schema=_SCHEMA, aliases=_ALIASES, **self.how)
+        # Not kept: it quotes what was recalled, and would outlive the texts that say so.
+        reply = self.asker.ask(messages, stage=STAGE, schema=_SCHEMA, aliases=_ALIASES, keep=False, **self.how)
         self.calls += reply.calls
         return list(reply.value["sentences"]) if reply.value["known"] else []
 

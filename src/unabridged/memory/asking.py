@@ -120,6 +120,7 @@ class Asker:
         schema: Mapping[str, Any] | None = None,
         key: str | None = None,
         about: str = "",
+        keep: bool = True,
         model: str | None = None,
         reasoning: str | None = None,
         max_tokens: int | None = None,
@@ -130,14 +131,15 @@ class Asker:
         """Ask once, from a thread: JSON as ``schema`` wants it, or text where there is none.
 
         ``key`` names the question for the cache, in place of its messages; ``about`` is the text that it is
-        about, with which its answers are forgotten (:meth:`forget`). ``aliases`` are other names that models give
+        about, with which its answers are forgotten (:meth:`forget`); without ``keep`` the answer is neither
+        looked for nor kept. ``aliases`` are other names that models give
         to a key of the schema. ``cancel`` ends the waiting.
 
         Raises :class:`~unabridged.errors.ChatError` for an answer that cannot be used, and the provider's
         error for a refusal; both carry ``calls``.
         """
         question = replace(self._question(messages, stage, schema, model, reasoning, max_tokens), aliases=aliases)
-        return drive(self._asking(question, key, about, self._until(timeout)), cancel)
+        return drive(self._asking(question, key, about, self._until(timeout), keep=keep), cancel)
 
     async def aask(
         self,
@@ -147,6 +149,7 @@ class Asker:
         schema: Mapping[str, Any] | None = None,
         key: str | None = None,
         about: str = "",
+        keep: bool = True,
         model: str | None = None,
         reasoning: str | None = None,
         max_tokens: int | None = None,
@@ -156,7 +159,7 @@ class Asker:
     ) -> Answer:
         """As :meth:`ask`, from a task."""
         question = replace(self._question(messages, stage, schema, model, reasoning, max_tokens), aliases=aliases)
-        return await adrive(self._asking(question, key, about, self._until(timeout)), cancel)
+        return await adrive(self._asking(question, key, about, self._until(timeout), keep=keep), cancel)
 
     def __call__(
         self,
@@ -209,8 +212,10 @@ class Asker:
         seconds = self._timeout if timeout is None else timeout
         return None if seconds is None else time.monotonic() + seconds
 
-    def _asking(self, question: Question, key: str | None, about: str, until: float | None) -> Steps[Answer]:
-        if self.cache is None:
+    def _asking(
+        self, question: Question, key: str | None, about: str, until: float | None, *, keep: bool
+    ) -> Steps[Answer]:
+        if self.cache is None or not keep:
             value, calls = yield from self._fresh(question, until)
             return Answer(value, calls)
         at = self._key(question, key, about)
