@@ -36,6 +36,7 @@ from unabridged.types import Limit, Request
 
 MODELS = {"openai": "text-embedding-3-small", "gemini": "gemini-embedding-001", "voyage": "voyage-4"}
 QUICK = {"linger": 0.05, "poll": (0.01, 0.05)}
+TOGETHER = {"linger": 0.5}  # on a busy machine too, what is asked at once goes in one file
 TEXTS = [f"text number {n}" for n in range(40)]
 
 
@@ -66,7 +67,7 @@ def stages(provider: BatchedProvider) -> list[str]:
 
 
 def test_an_embedder_by_batches_equals_one_without(dialect, tmp_path) -> None:
-    with BatchServer(dialect) as server, Embedder(batched(server, tmp_path), cache=False) as embedder:
+    with BatchServer(dialect) as server, Embedder(batched(server, tmp_path, **TOGETHER), cache=False) as embedder:
         result = embedder.embed_detailed([*TEXTS, "a longer text. " * 9000])
         assert np.allclose(result.vectors[:40], vectors_of(TEXTS), atol=1e-6)
         assert result[40].status == "chunked"
@@ -76,7 +77,7 @@ def test_an_embedder_by_batches_equals_one_without(dialect, tmp_path) -> None:
 
 
 def test_answers_in_any_order_are_told_apart_by_their_ids(dialect, tmp_path) -> None:
-    with BatchServer(dialect, shuffled=True) as server, batched(server, tmp_path) as provider:
+    with BatchServer(dialect, shuffled=True) as server, batched(server, tmp_path, **TOGETHER) as provider:
         futures = [provider._submit(Request((text,))) for text in TEXTS]
         replies = [future.result(10) for future in futures]
         assert len(server.batches) == 1
@@ -199,7 +200,7 @@ def test_gemini_answers_each_text_by_itself(tmp_path) -> None:
 
 def test_what_a_batch_did_not_reach_is_sent_again_and_nothing_else(dialect, tmp_path) -> None:
     with BatchServer(dialect, ending=["expired", "completed"], share=0.5) as server:
-        with Embedder(batched(server, tmp_path), cache=False) as embedder:
+        with Embedder(batched(server, tmp_path, **TOGETHER), cache=False) as embedder:
             result = embedder.embed_detailed(TEXTS)
         assert np.allclose(result.vectors, vectors_of(TEXTS), atol=1e-6)
         assert len(server.batches) >= 2
@@ -216,11 +217,11 @@ def test_an_expired_request_is_a_time_out(tmp_path) -> None:
 
 def test_a_cancelled_batch_stops_the_job_and_keeps_what_it_has(dialect, tmp_path) -> None:
     with BatchServer(dialect, ending=["cancelled", "completed"], share=0.5) as server:
-        embedder = Embedder(batched(server, tmp_path), cache=False, on_error="report")
+        embedder = Embedder(batched(server, tmp_path, **TOGETHER), cache=False, on_error="report")
         with embedder, pytest.raises(JobError, match="was cancelled; what it had answered is kept"):
             embedder.embed_detailed(TEXTS)
         assert len(server.batches) == 1
-        with Embedder(batched(server, tmp_path), cache=False) as embedder:
+        with Embedder(batched(server, tmp_path, **TOGETHER), cache=False) as embedder:
             assert np.allclose(embedder.embed(TEXTS), vectors_of(TEXTS), atol=1e-6)
         assert server.paid == Counter(TEXTS)
 
@@ -242,14 +243,14 @@ def test_too_much_at_once_goes_in_smaller_files(dialect, tmp_path) -> None:
 
 
 def test_a_single_request_that_is_too_much_fails_and_says_so(tmp_path) -> None:
-    with BatchServer(enqueued=1) as server, batched(server, tmp_path) as provider:
+    with BatchServer(enqueued=1) as server, batched(server, tmp_path, **TOGETHER) as provider:
         with pytest.raises(RateLimited, match="rate limit"):
             provider.send(Request(("one", "two")))
         assert provider.send(Request(("one",))).vectors.shape == (1, 32)
 
 
 def test_case_19_an_answer_that_is_missing_is_a_bad_reply(dialect, tmp_path) -> None:
-    with BatchServer(dialect, lose=1) as server, batched(server, tmp_path) as provider:
+    with BatchServer(dialect, lose=1) as server, batched(server, tmp_path, **TOGETHER) as provider:
         futures = [provider._submit(Request((text,))) for text in TEXTS]
         errors = [error for future in futures if (error := future.exception(10)) is not None]
         assert [error.fault.kind for error in errors] == ["bad_reply"]
@@ -320,7 +321,7 @@ def test_case_22_the_callers_time_out_is_kept(tmp_path) -> None:
 
 
 def test_one_text_asked_by_many_is_in_one_batch_once(tmp_path) -> None:
-    with BatchServer() as server, batched(server, tmp_path) as provider:
+    with BatchServer() as server, batched(server, tmp_path, **TOGETHER) as provider:
         futures = [provider._submit(Request(("same", f"own {n}", "same"))) for n in range(20)]
         for n, future in enumerate(futures):
             assert np.array_equal(future.result(10).vectors, vectors_of(["same", f"own {n}", "same"]))
@@ -365,6 +366,21 @@ def test_closing_frees_those_who_wait_and_the_next_one_takes_the_batch_up(dialec
             assert stages(again) == ["collected"]
         assert len(server.batches) == 1
         assert server.paid == Counter(TEXTS)
+
+
+def test_whoever_does_not_want_to_wait_any_more_is_freed_and_the_batch_goes_on(tmp_path) -> None:
+    cancel = threading.Event()
+    with BatchServer(looks=10**6) as server:
+        with batched(server, tmp_path, cancel=cancel) as provider:
+            threading.Timer(0.2, cancel.set).start()
+            started = time.monotonic()
+            with pytest.raises(JobError, match="taken up by the next run"):
+                provider.send(Request(("a text",)))
+            assert time.monotonic() - started < 5
+        server.looks = 0
+        with batched(server, tmp_path) as provider:
+            provider.send(Request(("a text",)))
+        assert server.paid == {"a text": 1}
 
 
 def test_a_closed_provider_refuses(tmp_path) -> None:

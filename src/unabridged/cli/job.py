@@ -233,7 +233,7 @@ def _work(settings: Any, where: Around, *, retry: bool, as_json: bool, quiet: bo
     from unabridged.errors import JobError
     from unabridged.jobs.job import retry_job, run_job
 
-    with around(settings, where) as job, asked_to_end() as asked, JobLine(quiet=quiet) as line:
+    with asked_to_end() as asked, around(settings, where, asked.event) as job, JobLine(quiet=quiet) as line:
         try:
             work = retry_job if retry else run_job
             report = work(job.settings, progress=job.tell(first=line.step), cancel=asked.event, **job.options)

@@ -13,6 +13,7 @@ from unabridged.cli.console import note
 from unabridged.cli.job_options import Folder  # noqa: TC001 typer reads it
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable, Iterator
 
     from unabridged.jobs.settings import JobSettings
@@ -102,11 +103,11 @@ class _Watched:
 
 
 @contextlib.contextmanager
-def around(settings: JobSettings, given: Around) -> Iterator[_Watched]:
+def around(settings: JobSettings, given: Around, cancel: threading.Event) -> Iterator[_Watched]:
     """The job with its options in force, for as long as the block runs."""
     from unabridged.jobs.metrics import Metrics, observers
 
-    watched = _Watched(_batched(settings) if given.batch else settings)
+    watched = _Watched(_batched(settings, cancel) if given.batch else settings)
     watched.options |= _runner(given)
     model = _model(settings) if given.metrics is not None or given.spans else ""
     with contextlib.ExitStack() as stack:
@@ -151,14 +152,14 @@ def _report(
     note(str(write_report(folder, job, target)))
 
 
-def _batched(settings: JobSettings) -> JobSettings:
+def _batched(settings: JobSettings, cancel: threading.Event) -> JobSettings:
     """By the provider's batch API; a price is what the same would cost without."""
     from unabridged.jobs.batches import BatchedOpener
     from unabridged.providers.batches import batch_discount
 
     name = _model(settings).partition("/")[0]
     price = None if settings.price is None else settings.price * batch_discount(name)
-    opener = BatchedOpener(settings.embedder, str(settings.place / "batches"))
+    opener = BatchedOpener(settings.embedder, str(settings.place / "batches"), {"cancel": cancel})
     return replace(settings, embedder=opener, price=price, workers=settings.workers or _BATCH_BLOCKS)
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from unabridged.providers.batches import BatchApi, BatchLimits
     from unabridged.types import Vector
 
-__all__ = ["Dispatcher"]
+__all__ = ["Dispatcher", "waiting_ended"]
 
 _KEPT_AT_ONCE = 500  # answers a transaction
 _SLOWER = 1.5  # each look at a batch waits so much longer than the one before
@@ -101,7 +101,7 @@ class Dispatcher:
         if fresh:
             self._push(Line.of(tuple(fresh), replace(request, texts=tuple(fresh.values()))))
         if self._closed:
-            self._fail(keys, _closed_error())
+            self._fail(keys, waiting_ended())
         self._start()
         self._changed.notify()
 
@@ -113,7 +113,7 @@ class Dispatcher:
         if self._thread is not None:
             self._thread.join()
         with self._changed:
-            self._fail(list(self._waiting), _closed_error())
+            self._fail(list(self._waiting), waiting_ended())
 
     # The thread.
 
@@ -387,5 +387,6 @@ def _unanswered(batch: str, state: BatchState) -> Exception:
     return bad_reply(f"no answer for a request of the batch {batch}", provider="batch")
 
 
-def _closed_error() -> JobError:
+def waiting_ended() -> JobError:
+    """Nobody waits for the batches any more."""
     return JobError("waiting for the batch was ended; it goes on, and is taken up by the next run of the job")

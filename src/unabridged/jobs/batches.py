@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NoResult
 from dataclasses import dataclass, field, replace
@@ -20,7 +21,7 @@ from unabridged.embedding.fingerprint import key as text_key
 from unabridged.errors import ProviderTimeout
 from unabridged.jobs.batch_asks import Ask
 from unabridged.jobs.batch_book import BatchBook
-from unabridged.jobs.batch_flights import Dispatcher
+from unabridged.jobs.batch_flights import Dispatcher, waiting_ended
 from unabridged.providers.batches import batch_api
 from unabridged.types import Fault, Reply
 
@@ -39,6 +40,7 @@ __all__ = ["BatchedOpener", "BatchedProvider"]
 _WAITING = 256  # requests that wait at once: a thread each, nearly free; together they fill a file
 _LINGER = 2.0  # seconds without a new request after which what there is goes
 _POLL = (5.0, 60.0)  # seconds between two looks at a batch: at first, and at the most
+_LISTEN = 0.5  # seconds: how soon it is noticed that nobody wants to wait any more
 # OpenAI and Voyage end a batch after 24 and 12 hours, Gemini after 48 at the most.
 _PATIENCE = 50 * 3600.0
 
@@ -49,7 +51,7 @@ class BatchedProvider:
     A file goes when it is full (``limits``, the provider's by default) or when no request came for
     ``linger`` seconds; a batch is looked at every ``poll`` seconds, from the first number up to the second,
     and given up ``patience`` seconds after it began. ``tidy`` deletes files on the provider's side once their
-    answers are here. ``watch`` is told each state of each batch.
+    answers are here. ``watch`` is told each state of each batch; ``cancel``, once it is set, ends all waiting.
 
     Raises :class:`~unabridged.errors.ConfigError` for a provider without a batch API, and
     :class:`~unabridged.errors.JobError` for a folder that cannot be written. A request raises as it would
@@ -69,8 +71,10 @@ class BatchedProvider:
         limits: BatchLimits | None = None,
         tidy: bool = True,
         watch: Callable[[BatchState], None] | None = None,
+        cancel: threading.Event | None = None,
     ) -> None:
         api = batch_api(provider)
+        self._cancel = cancel
         self._provider = provider
         self.concurrency = concurrency
         self._prints: dict[tuple[Role, int | None], str] = {}
@@ -128,13 +132,19 @@ class BatchedProvider:
     def send(self, request: Request) -> Reply:
         """Put a request into a batch and wait for its answer."""
         future = self._submit(request)
-        try:
-            return future.result(timeout=request.timeout)
-        except NoResult:
-            if future.done():
-                raise
-            message = f"{self.name}: the batch is not over within {request.timeout or 0:.3g} s; it goes on"
-            raise ProviderTimeout(message, Fault("timeout")) from None
+        end = None if request.timeout is None else time.monotonic() + request.timeout
+        while True:
+            left = _LISTEN if end is None else min(_LISTEN, max(end - time.monotonic(), 0.0))
+            try:
+                return future.result(timeout=left)
+            except NoResult:
+                if future.done():
+                    raise
+            if self._cancel is not None and self._cancel.is_set():
+                raise waiting_ended()
+            if end is not None and time.monotonic() >= end:
+                message = f"{self.name}: the batch is not over within {request.timeout:.3g} s; it goes on"
+                raise ProviderTimeout(message, Fault("timeout"))
 
     async def asend(self, request: Request) -> Reply:
         """The same from a task."""
