@@ -53,6 +53,13 @@ def test_old_addresses_and_unknown_ones_are_answered_with_sense(client):
     assert (same.status_code, same.content) == (304, b"")
 
 
+def test_whoever_only_asks_whether_it_is_there_gets_no_body(client):
+    answer = client.head("/")
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert answer.headers["content-security-policy"] == POLICY
+    assert client.post("/").status_code == 405
+
+
 def test_files_travel_packed_where_the_browser_can_unpack_them(client):
     version, found = assets()
     plain = client.get(f"/assets/{version}/js/app.js", headers={"accept-encoding": "identity"})

@@ -47,6 +47,7 @@ _ALWAYS = {
 }
 _ONCE = {"Cache-Control": "public, max-age=31536000, immutable"}
 _ASK = {"Cache-Control": "no-cache"}
+_METHODS = ["GET", "HEAD"]
 
 router = APIRouter(include_in_schema=False)
 
@@ -84,18 +85,18 @@ def _asset(name: str, body: bytes) -> _Asset:
     return _Asset(body, gzip.compress(body, 6, mtime=0), kind, f'"{hashlib.sha256(body).hexdigest()[:16]}"')
 
 
-@router.get("/")
-@router.get("/index.html")
+@router.api_route("/", methods=_METHODS)
+@router.api_route("/index.html", methods=_METHODS)
 def _index(request: Request) -> Response:
     return _sent(request, "index.html", _ASK)
 
 
-@router.get("/assets/{version}/{path:path}")
+@router.api_route("/assets/{version}/{path:path}", methods=_METHODS)
 def _file(request: Request, version: str, path: str) -> Response:
     return _sent(request, path, _ONCE if version == assets()[0] else _ASK)
 
 
-@router.get("/favicon.ico")
+@router.api_route("/favicon.ico", methods=_METHODS)
 def _icon(request: Request) -> Response:
     return _sent(request, "icon.svg", _ASK)
 
