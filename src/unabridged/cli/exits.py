@@ -15,8 +15,8 @@ from unabridged.errors import (
     InputError,
     JobError,
     MissingExtra,
-    NotFound,
     ModelMismatch,
+    NotFound,
     ProviderError,
     RememberFailed,
 )
