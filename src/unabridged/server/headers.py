@@ -50,8 +50,14 @@ _DATA_PATHS = (
 )
 _SAFE = {"GET", "HEAD", "OPTIONS"}
 _METHODS = "GET, POST, PUT, PATCH, DELETE, OPTIONS"
-_ALLOWED = "authorization, content-type, x-api-key, idempotency-key, if-match, if-none-match, mcp-session-id"
-_SHOWN = "x-request-id, retry-after, etag, x-unabridged-chunked, x-unabridged-cached, mcp-session-id"
+_ALLOWED = (
+    "authorization, content-type, x-api-key, idempotency-key, if-match, if-none-match, mcp-session-id, "
+    "if-range, mcp-protocol-version, range"
+)
+_SHOWN = (
+    "x-request-id, retry-after, etag, x-unabridged-chunked, x-unabridged-cached, mcp-session-id, "
+    "accept-ranges, content-range, idempotent-replayed, x-unabridged-notes"
+)
 
 
 def written(path: str) -> Pairs:
