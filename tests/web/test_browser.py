@@ -10,6 +10,8 @@ import pytest
 from page_seeding import ENTITIES, FACTS, HOSTILE
 from page_serving import Looking, until
 
+import unabridged
+
 VIEWS = ["preview", "search", "graph", "artifacts", "sessions", "vectors", "inferences", "jobs", "settings"]
 
 
@@ -38,6 +40,10 @@ def test_s16_the_preview_follows_every_setting_and_spends_nothing(looking, chat)
     page.wait_for_selector(".chunk .added")
     page.get_by_label("Open each chunk with its section's heading").uncheck()
     page.wait_for_selector(".chunk .added", state="detached")
+    page.get_by_text("As code").click()
+    code = page.locator(".recipe .code").inner_text()
+    assert code == 'unabridged.split(document, "structural", max_tokens=60, overlap_tokens=15, prefix_section=False)'
+    assert unabridged.split("# One\n\nA text.", "structural", max_tokens=60, overlap_tokens=15, prefix_section=False)
     assert page.get_by_role("button", name="Preview chunks").is_visible()
     assert len(chat.requests) == before
 

@@ -13,7 +13,9 @@ export const recipeOf = (method, sizes = {}) => ({
   method, max_tokens: 1200, overlap_tokens: 0, min_tokens: 0, embedder: "lexical", settings: {}, ...sizes,
 });
 
-export function recipeCard(about, recipe, { several, number, onChange, onMethod, onRemove }) {
+export function recipeCard(about, recipe, { several, number, onChange: changed, onMethod, onRemove }) {
+  const written = h("pre", { class: "code", tabindex: "0" }, asCode(recipe));
+  const onChange = () => { written.textContent = asCode(recipe); changed(); };
   const row = about.segmenters.find((one) => one.name === recipe.method) ?? about.segmenters[0];
   const own = (recipe.settings[recipe.method] ??= {});
   const put = (name, value) => { if (value === null || value === "") delete own[name]; else own[name] = value; onChange(); };
@@ -30,7 +32,18 @@ export function recipeCard(about, recipe, { several, number, onChange, onMethod,
     WITHOUT_MINIMUM.has(row.name) ? null : slider("Smallest chunk", { value: recipe.min_tokens, min: 0, max: 512, hint: "smaller ones are merged" }, size("min_tokens")),
     (OWN[row.name] ?? (() => null))({ own, put, recipe, about, onMethod }),
     WITHOUT_OVERLAP.has(row.name) || ADDS.has(row.name) ? null
-      : checkbox("Overlap follows the text: wider where a cut is weak", own.adaptive_overlap ?? false, (on) => put("adaptive_overlap", on || null)));
+      : checkbox("Overlap follows the text: wider where a cut is weak", own.adaptive_overlap ?? false, (on) => put("adaptive_overlap", on || null)),
+    h("details", {}, h("summary", {}, "As code"), written));
+}
+
+/** The recipe as a line of Python, to take along. */
+export function asCode(recipe) {
+  const sizes = { max_tokens: recipe.max_tokens, overlap_tokens: recipe.overlap_tokens || null, min_tokens: recipe.min_tokens || null };
+  const given = { ...sizes, ...recipe.settings[recipe.method] };
+  if (recipe.method === "semantic" && recipe.embedder === "lexical") given.embedder = "lexical";
+  const options = Object.entries(given).filter(([, value]) => value !== null && value !== undefined)
+    .map(([name, value]) => `${name}=${value === true ? "True" : value === false ? "False" : JSON.stringify(value)}`);
+  return `unabridged.split(document, ${[JSON.stringify(recipe.method), ...options].join(", ")})`;
 }
 
 const OWN = {
