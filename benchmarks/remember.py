@@ -3,12 +3,14 @@
 ``python -m benchmarks remember [CHUNKS]`` (default 200). Chunks of about 190 tokens yield four entities and
 three facts each. *Throughput*: a chat function and an embedder that answer at once, beside the same rows in
 commits of their own without the path around them. *Latency*: forty chunks, a real chat server on loopback
-that takes a second for every answer, eight calls in flight. *Requests*: a real embeddings server counts.
+that takes a second for every answer, eight calls in flight, and a real embeddings server that counts. The
+load of the machine stands beside the rates; CPU time and the ratio to bare commits hold on a busy one too.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import statistics
 import tempfile
@@ -68,15 +70,16 @@ def answer(messages: Any, schema: Any = None, **_: Any) -> str:
 def throughput(chunks: int) -> dict[str, Any]:
     """Chunks a second, beside bare commits of the same size."""
     folder = Path(tempfile.mkdtemp(prefix="unabridged-remember-"))
-    rates, bare = [], []
+    rates, bare, cpu = [], [], []
     try:
         with Memory.open(folder, embedder=Still(), chat=Asker(answer, cache=False)) as memory:
             memory.remember("Warm works at Up.")
             for run in range(3):
                 text = document(chunks).replace("Person", f"Run{run}Person")
-                since = time.perf_counter()
+                since, used = time.perf_counter(), time.process_time()
                 made = memory.remember(text, chunking=CHUNKING)
                 assert made.chunks is not None
+                cpu.append(1000 * (time.process_time() - used) / len(made.chunks))
                 rates.append(len(made.chunks) / (time.perf_counter() - since))
                 bare.append(_bare(memory, run, len(made.chunks) // 2))
     finally:
@@ -85,6 +88,8 @@ def throughput(chunks: int) -> dict[str, Any]:
         "chunks": len(made.chunks),
         "chunks_per_second": round(statistics.median(rates), 1),
         "best": round(max(rates), 1),
+        "cpu_ms_per_chunk": round(min(cpu), 1),
+        "load_per_core": round(os.getloadavg()[0] / (os.cpu_count() or 1), 1),
         "bare_commits_per_second": round(statistics.median(bare), 1),
         "of_bare_commits": round(statistics.median(r / b for r, b in zip(rates, bare, strict=True)), 2),
     }
