@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from unabridged.embedding.embedder import Embedder
     from unabridged.embedding.plan import Chunking
     from unabridged.embedding.results import EmbedResult, Progress, TextResult
+    from unabridged.errors import SegmentFallback
     from unabridged.memory import Memory
+    from unabridged.providers.chat import Chat
     from unabridged.providers.faults import classify
     from unabridged.providers.registry import open_provider
     from unabridged.text.compare import compare
-    from unabridged.text.documents import Document, read_document
-    from unabridged.text.segmenters import register_segmenter, segmenters, split
+    from unabridged.text.documents import Block, Document, read_document, read_documents
+    from unabridged.text.segmenters import SegmentSpec, register_segmenter, segmenters, split
     from unabridged.text.stats import chunk_stats
     from unabridged.types import Chunk, ChunkSet, Fault, Limit, Provider, Reply, Request, Span, Usage, Vectors
 
@@ -35,6 +37,8 @@ __version__ = "0.1.0"
 
 # Where each public name lives: it is imported when it is first used, so that `import unabridged` is cheap.
 _HOMES = {
+    "Block": "unabridged.text.documents",
+    "Chat": "unabridged.providers.chat",
     "Chunk": "unabridged.types",
     "ChunkSet": "unabridged.types",
     "Chunking": "unabridged.embedding.plan",
@@ -49,6 +53,8 @@ _HOMES = {
     "Provider": "unabridged.types",
     "Reply": "unabridged.types",
     "Request": "unabridged.types",
+    "SegmentFallback": "unabridged.errors",
+    "SegmentSpec": "unabridged.text.segmenters",
     "Span": "unabridged.types",
     "TextResult": "unabridged.embedding.results",
     "Usage": "unabridged.types",
@@ -59,6 +65,7 @@ _HOMES = {
     "load_config": "unabridged.config",
     "open_provider": "unabridged.providers.registry",
     "read_document": "unabridged.text.documents",
+    "read_documents": "unabridged.text.documents",
     "register_segmenter": "unabridged.text.segmenters",
     "segmenters": "unabridged.text.segmenters",
     "split": "unabridged.text.segmenters",
@@ -66,6 +73,8 @@ _HOMES = {
 }
 
 __all__ = [
+    "Block",
+    "Chat",
     "Chunk",
     "ChunkSet",
     "Chunking",
@@ -80,6 +89,8 @@ __all__ = [
     "Provider",
     "Reply",
     "Request",
+    "SegmentFallback",
+    "SegmentSpec",
     "Span",
     "TextResult",
     "Usage",
@@ -91,6 +102,7 @@ __all__ = [
     "load_config",
     "open_provider",
     "read_document",
+    "read_documents",
     "register_segmenter",
     "segmenters",
     "split",
