@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from unabridged.embedding.embedder import Embedder
     from unabridged.embedding.plan import Chunking
     from unabridged.embedding.results import EmbedResult, Progress, TextResult
-    from unabridged.errors import SegmentFallback
+    from unabridged.errors import ChatError, SegmentFallback
     from unabridged.memory import Memory
+    from unabridged.memory.asking import Asker
     from unabridged.providers.chat import Chat
     from unabridged.providers.faults import classify
     from unabridged.providers.registry import open_provider
@@ -37,8 +38,10 @@ __version__ = "0.1.0"
 
 # Where each public name lives: it is imported when it is first used, so that `import unabridged` is cheap.
 _HOMES = {
+    "Asker": "unabridged.memory.asking",
     "Block": "unabridged.text.documents",
     "Chat": "unabridged.providers.chat",
+    "ChatError": "unabridged.errors",
     "Chunk": "unabridged.types",
     "ChunkSet": "unabridged.types",
     "Chunking": "unabridged.embedding.plan",
@@ -73,8 +76,10 @@ _HOMES = {
 }
 
 __all__ = [
+    "Asker",
     "Block",
     "Chat",
+    "ChatError",
     "Chunk",
     "ChunkSet",
     "Chunking",
