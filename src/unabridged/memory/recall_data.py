@@ -61,8 +61,9 @@ class LaneRank:
 class Hit:
     """One thing that was recalled.
 
-    Hits come in the order of ``fused``; ``score`` is the calibrated relevance, from 0 (as far as what has
-    nothing to do with the query) to 1 (says it), and what the threshold is held against.
+    Hits come in the order of ``fused`` times ``score``, whole documents a little behind. ``fused`` is 1 for what
+    all lanes put first. ``score`` is the calibrated relevance, from 0 (as far as what has nothing to do with the
+    query) to 1 (says it), and what the threshold is held against.
     """
 
     kind: HitKind

@@ -21,6 +21,7 @@ __all__ = ["NEAR", "Candidate", "ranked", "reread"]
 FOUND = ("text", "names", "graph", "chunks", "document")  # lanes whose own score ranks what they found
 NEAR = 0.3  # what standing next to a thing that the query names adds to a score, at the most
 _TIE = 1e-6  # of texts that say the same share of the words, BM25's better one is better
+_WHOLE = 0.6  # a whole document stands behind its passages that say as much, unless it is what was asked for
 _DAY = 86_400.0
 
 
@@ -47,7 +48,10 @@ class Candidate:
     @property
     def worth(self) -> float:
         """What hits are ordered by: a cross-encoder's word where there is one, else ranks by relevance."""
-        return self.fused * self.score if self.reread is None else self.reread
+        if self.reread is not None:
+            return self.reread
+        whole = self.index == "document" and self.score < 1.0
+        return self.fused * self.score * (_WHOLE if whole else 1.0)
 
 
 def ranked(candidates: Sequence[Candidate], settings: Settings, *, at: dt.datetime) -> list[Candidate]:
