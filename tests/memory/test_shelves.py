@@ -12,6 +12,7 @@ from unabridged.memory.images import ArrowFiles, media_type
 from unabridged.memory.records import Pending, Point, RequestRecord
 from unabridged.memory.values import new_id, now
 from unabridged.memory.where import equals, literal
+from unabridged.types import Chunk
 
 GIF = b"GIF89a" + bytes(range(64))
 
@@ -334,3 +335,18 @@ async def test_async_callers_are_never_blocked(place, tmp_path, embedder):
                 tx.artifact("never stored")
                 raise ZeroDivisionError
         assert (await memory.stats()).artifacts.documents == 3
+
+
+def test_A11_the_session_of_a_series_is_a_session(memory) -> None:
+    memory.series.create("heart rate", session_id="night")
+    assert memory.sessions.get("night").id == "night"
+
+
+def test_a_changed_chunk_changes_what_hangs_from_it(memory) -> None:
+    with memory.write() as tx:
+        document = tx.artifact("One. Two.", metadata={"user": "a"})
+        chunk = tx.chunk(document, Chunk(0, 0, 5, 0, 5, "One. ", 2))
+        summary = tx.summary(chunk, "It says one.")
+    memory.update(chunk, metadata={"user": "b"})
+    assert memory.artifacts.get(summary.id).metadata == {"user": "b"}
+    assert memory.artifacts.get(document.id).metadata == {"user": "a"}

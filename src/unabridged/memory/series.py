@@ -13,7 +13,7 @@ from unabridged.errors import InputError, NotFound
 from unabridged.memory.gather import identity
 from unabridged.memory.outside import Outside
 from unabridged.memory.paging import Page, metadata_where, optional, page, span_where
-from unabridged.memory.records import Point, Series
+from unabridged.memory.records import Point, Series, Session
 from unabridged.memory.settle import changed_rows, fetch
 from unabridged.memory.values import checked_metadata, checked_name, digest, moment, new_id, now
 from unabridged.memory.where import among, batched, both, equals
@@ -64,6 +64,8 @@ class SeriesShelf:
     ) -> Series:
         """The series of that name: made, or the one that is there."""
         checked_name(name, "series name")
+        if session_id is not None:
+            checked_name(session_id, "session_id")
         made = Series(
             id=new_id(),
             name=name,
@@ -80,6 +82,8 @@ class SeriesShelf:
                 return known[0]
             if made.artifact_id and not fetch(draft.view, "artifacts", [made.artifact_id]):
                 raise NotFound("the artifact that should anchor the series is not in the dataset")
+            if session_id is not None and not fetch(draft.view, "sessions", [session_id]):
+                draft.append("sessions", [Session(id=session_id, created_at=made.created_at)])
             draft.append("series", [made])
             return made
 

@@ -14,7 +14,7 @@ from unabridged.memory.gather import INHERITED, Contradiction, Gathered, Stateme
 from unabridged.memory.records import Artifact, Edge, Entity, Link, LinkType
 from unabridged.memory.schema import arrow_schema, to_table
 from unabridged.memory.temporal import Closing, contradicted, ended, restated
-from unabridged.memory.where import among, batched, both, equals
+from unabridged.memory.where import among, batched, both, either, equals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -299,7 +299,8 @@ class _Settling:
             names = tuple(sorted(changes))
             columns.setdefault(names, []).append(replace(known, **changes))
             inherited = {name: changes[name] for name in names if name in INHERITED}
-            for child in self.view.records("artifacts", equals("document_id", artifact)) if inherited else ():
+            below = either(equals("document_id", artifact), equals("parent_id", artifact))
+            for child in self.view.records("artifacts", below) if inherited else ():
                 same = {n: v for n, v in inherited.items() if getattr(child, n) == getattr(known, n)}
                 columns.setdefault(tuple(sorted(same)), []).append(replace(child, **same))
         for names, records in columns.items():
