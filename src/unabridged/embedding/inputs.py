@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from unabridged.embedding.cache import VectorCache, default_cache_folder
@@ -13,7 +14,6 @@ from unabridged.providers.registry import open_provider
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from unabridged.types import Limit, Provider
 
@@ -41,11 +41,9 @@ def declared_limit(provider: Provider, given: Limit | None) -> Limit:
 
 def cache_of(given: bool | str | Path | VectorCache) -> VectorCache | None:  # noqa: FBT001
     """The cache that a setting means; whatever gets and puts entries is one."""
-    if hasattr(given, "put"):
-        return given
-    if given is False:
-        return None
-    return VectorCache(None if given is True else given)
+    if isinstance(given, bool):
+        return VectorCache(None) if given else None
+    return VectorCache(given) if isinstance(given, str | Path) else given
 
 
 def knowledge_path(cache: VectorCache | None) -> Path | None:

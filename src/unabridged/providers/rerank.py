@@ -148,7 +148,7 @@ def as_reranker(given: Any) -> Reranker:
     if isinstance(given, str):
         return HttpReranker(given)  # type: ignore[arg-type]
     if hasattr(given, "rerank"):
-        return given  # type: ignore[no-any-return]
+        return given
     if hasattr(given, "predict") or callable(given):
         return LocalReranker(given)
     raise ConfigError("rerank", f"found a {type(given).__name__}, expected a reranker, a function, or a shape's name")
