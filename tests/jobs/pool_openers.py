@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import multiprocessing
 import os
 import signal
 from pathlib import Path
@@ -71,3 +73,12 @@ class DeadlyRemote(Remote):
                 return provider.send(request)
 
         return Dying()
+
+
+class FullDisk:
+    """Opens an embedder here, and meets a full disk in every other process."""
+
+    def __call__(self, **overrides):
+        if multiprocessing.parent_process() is not None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return Embedder("hashing", **overrides)

@@ -21,7 +21,7 @@ from unabridged.testing import LoopbackProvider, Trouble, vector_for
 
 sys.path.insert(0, str(Path(__file__).parent))  # spawned processes import what they unpickle
 
-from pool_openers import Deadly, Remote
+from pool_openers import Deadly, FullDisk, Remote
 
 TEXTS = [f"row {n} with a few words" for n in range(200)]
 
@@ -82,6 +82,11 @@ def test_what_a_worker_raises_is_raised_here(tmp_path) -> None:
 
         with pytest.raises(AuthFailed):
             run_job(settings_of(tmp_path, Remote(server.url)), runner=processes(1))
+
+
+def test_a_full_disk_of_a_worker_stops_the_job(tmp_path) -> None:
+    with pytest.raises(OSError, match="No space left"):
+        run_job(settings_of(tmp_path, FullDisk()), runner=processes(1))
 
 
 def test_a_job_in_processes_can_be_cancelled_and_goes_on(tmp_path) -> None:

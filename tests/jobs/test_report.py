@@ -29,9 +29,10 @@ def settings_of(tmp_path, opener, rows, **options) -> JobSettings:
     return JobSettings(source, sink, opener, **given)
 
 
-@pytest.fixture
-def done(tmp_path):
-    """A job in two runs, with long, blank and refused rows."""
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """A job in two runs, with long, blank and refused rows: its folder, and its report."""
+    tmp_path = tmp_path_factory.mktemp("report")
     rows = [{"id": f"doc/{n}.md", "text": f"secret words {n} " * (1 + n % 90)} for n in range(200)]
     rows[7]["text"] = "poison"
     rows[8] = {"id": "<script>alert(1)</script>", "text": "poison"}
@@ -49,7 +50,7 @@ def done(tmp_path):
         cancel = threading.Event()
         with pytest.raises(JobError):
             run_job(settings, cancel=cancel, progress=lambda state: state.rows and cancel.set())
-        return run_job(settings)
+        return tmp_path / "jobs", run_job(settings)
 
 
 def poisoned(seen) -> bool:
@@ -61,16 +62,17 @@ def parsed(page: str) -> ET.Element:
     return ET.fromstring(body)
 
 
-def test_the_page_is_whole_and_says_what_the_journal_says(done, tmp_path) -> None:
-    page = job_report(tmp_path / "jobs", "books")
+def test_the_page_is_whole_and_says_what_the_journal_says(done) -> None:
+    jobs, ended = done
+    page = job_report(jobs, "books")
     body = parsed(page)
     facts = {div[1].text: div[0].text for div in body.find("div[@class='facts']")}
-    assert facts["rows done"] == f"{done.counts.done:,}"
+    assert facts["rows done"] == f"{ended.counts.done:,}"
     assert facts["failed"] == "2"
     assert facts["blank"] == "1"
-    assert facts["tokens billed"] == f"{done.tokens:,}"
-    assert facts["requests"] == f"{done.requests:,}"
-    assert float(facts["cost"]) == pytest.approx(done.cost, rel=1e-3)
+    assert facts["tokens billed"] == f"{ended.tokens:,}"
+    assert facts["requests"] == f"{ended.requests:,}"
+    assert float(facts["cost"]) == pytest.approx(ended.cost, rel=1e-3)
     titles = [head.text for head in body.iter("h2")]
     assert titles == ["Throughput", "Cost", "Lengths", "Chunks a text", "Failures by cause", "Failed rows", "Runs"]
     assert len(body.findall(".//svg")) == 5
@@ -78,8 +80,9 @@ def test_the_page_is_whole_and_says_what_the_journal_says(done, tmp_path) -> Non
     assert sum("interrupted" in (cell.text or "") for cell in body.iter("td")) == 1
 
 
-def test_the_columns_add_up_to_the_rows(done, tmp_path) -> None:
-    body = parsed(job_report(tmp_path / "jobs", "books"))
+def test_the_columns_add_up_to_the_rows(done) -> None:
+    jobs, ended = done
+    body = parsed(job_report(jobs, "books"))
     by_label = {svg.get("aria-label"): svg for svg in body.iter("svg")}
     for label, svg in by_label.items():
         counts = [
@@ -88,13 +91,13 @@ def test_the_columns_add_up_to_the_rows(done, tmp_path) -> None:
             if ": " in title.text and svg.find("rect") is not None
         ]
         if label.startswith("Texts by"):
-            assert sum(counts) == done.counts.done, label
+            assert sum(counts) == ended.counts.done, label
         if label.startswith("Failed"):
-            assert sum(counts) == done.counts.failed
+            assert sum(counts) == ended.counts.failed
 
 
-def test_promise_12_it_loads_nothing_and_holds_no_text_and_no_key(done, tmp_path) -> None:
-    page = job_report(tmp_path / "jobs", "books")
+def test_promise_12_it_loads_nothing_and_holds_no_text_and_no_key(done) -> None:
+    page = job_report(done[0], "books")
     assert "secret words" not in page
     assert "poison" not in page
     assert "key-123456" not in page
@@ -149,7 +152,7 @@ def test_plots_of_awkward_numbers() -> None:
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs Chromium")
 def test_chromium_draws_it(done, tmp_path) -> None:
-    page = write_report(tmp_path / "jobs", "books", tmp_path / "report.html")
+    page = write_report(done[0], "books", tmp_path / "report.html")
     assert [path.name for path in tmp_path.glob(".report*")] == []
     picture = tmp_path / "report.png"
     command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
