@@ -277,7 +277,10 @@ def test_a_memory_without_a_model_stores_and_says_what_it_did_not_do(client) -> 
     answer = send(client, "Alice works at Acme.")
     assert answer.status_code == 200
     assert answer.json()["entities"] == []
-    assert answer.headers["X-Unabridged-Notes"]
+    assert "no chat model" in answer.headers["X-Unabridged-Notes"]
+    told = dict(stream(client, "Alice works at Acme."))
+    assert "no chat model" in told["notes"][0]
+    assert told["done"]["entities"] == []
 
 
 def test_under_way_the_same_key_is_409_and_a_stopping_server_ends_between_two_steps(apps) -> None:

@@ -112,9 +112,10 @@ async def _remember(
 ) -> Response:
     """Remember a text: its chunks, summaries, entities and facts, each linked to where it is said.
 
-    With `Accept: text/event-stream` its progress is told: events `progress`, then `done` (the answer) or
-    `error` (a problem). With an `Idempotency-Key` the work goes on when the caller goes away, and the same
-    request sent again goes on where it stopped, or gives the finished answer again; without one, it stops.
+    With `Accept: text/event-stream` its progress is told: events `progress`, then `notes` (what was not done,
+    and why, if anything) and `done` (the answer), or `error` (a problem). With an `Idempotency-Key` the work
+    goes on when the caller goes away, and the same request sent again goes on where it stopped, or gives the
+    finished answer again; without one, it stops.
     """
     options = options_of(given, memory) | {"idempotency_key": idempotency_key}
     work = partial(memory.remember, given.text, **options)

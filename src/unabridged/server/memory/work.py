@@ -75,6 +75,8 @@ def _told(work: Callable[..., Any], answer: Callable[[Any], Any], tell: Callable
     """Do it, in a thread, and tell of it: the stream is open, so a caller is told there, or never."""
     try:
         done = work(progress=lambda event: tell(_event("progress", _json(asdict(event)))))
+        if notes := getattr(done, "notes", ()):  # what was not done, and why; without events a header says it
+            tell(_event("notes", _json(notes)))
         tell(_event("done", _json(answer(done))))
     except UnabridgedError as error:
         tell(_failed(problem_of(error)))
