@@ -293,6 +293,19 @@ def test_the_documentation_is_the_schema_alone(client) -> None:
     assert client.get("/docs").status_code == client.get("/redoc").status_code == 404
 
 
+def test_a_part_whose_package_is_missing_is_left_out_and_said_so(tmp_path, monkeypatch, caplog) -> None:
+    from unabridged.server import app as module
+
+    missing, broken = tmp_path / "part_with_missing_package.py", tmp_path / "part_that_is_broken.py"
+    missing.write_text("import a_package_that_nobody_has\n")
+    broken.write_text("from unabridged.server import nothing_of_this_name\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert list(module._parts(["part_with_missing_package"])) == []
+    assert "part_with_missing_package is left out: No module named 'a_package_that_nobody_has'" in caplog.text
+    with pytest.raises(ImportError, match="nothing_of_this_name"):
+        list(module._parts(["part_that_is_broken"]))
+
+
 # -- start and stop ------------------------------------------------------------------------------------------
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
@@ -22,7 +22,7 @@ from unabridged.server.settings import ServerSettings
 from unabridged.server.state import Server
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterable, Iterator
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -68,10 +68,10 @@ def create_app(config: Config | None = None, *, settings: ServerSettings | None 
     app.state.server = server
     app.include_router(health.router)
     app.include_router(metrics.router)
-    for name in _ROUTERS:
-        _include(app, name)
-    for name in _MOUNTED:
-        _mount(app, name)
+    for part in _parts(_ROUTERS):
+        app.include_router(part.router)
+    for part in _parts(_MOUNTED):
+        part.mount(app)
     app.add_exception_handler(HTTPException, _answer)
     app.add_exception_handler(RequestValidationError, _answer)
     app.add_exception_handler(UnabridgedError, _answer)
@@ -94,33 +94,21 @@ async def _living(app: FastAPI) -> AsyncIterator[None]:
 @asynccontextmanager
 async def _lives(app: FastAPI) -> AsyncIterator[None]:
     """Whatever mounted parts need open while the server runs: ``app.state.lives`` are context managers' makers."""
-    from contextlib import AsyncExitStack
-
     async with AsyncExitStack() as stack:
         for life in getattr(app.state, "lives", ()):
             await stack.enter_async_context(life())
         yield
 
 
-def _include(app: FastAPI, name: str) -> None:
-    module = _found(name)
-    if module is not None and hasattr(module, "router"):
-        app.include_router(module.router)
-
-
-def _mount(app: FastAPI, name: str) -> None:
-    module = _found(name)
-    if module is not None and hasattr(module, "mount"):
-        module.mount(app)
-
-
-def _found(name: str) -> Any:
-    """A part of the server, or nothing where it, or what it needs, is not installed."""
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        _log.info("%s is left out: %s", name, error)
-        return None
+def _parts(names: Iterable[str]) -> Iterator[Any]:
+    """The modules of these names; one that needs a package which is not installed is left out, and said so."""
+    for name in names:
+        try:
+            yield importlib.import_module(name)
+        except ImportError as error:
+            if (error.name or "").partition(".")[0] == __name__.partition(".")[0]:
+                raise  # a fault of ours, not an extra that is missing
+            _log.warning("%s is left out: %s", name, error)
 
 
 async def _answer(request: Request, error: Exception) -> Response:
