@@ -7,7 +7,7 @@
 * resume: a million rows, half of them done: seconds from the start of a process to its first request;
 * kills: 50 kills at random moments: output bit for bit, and requests that were made twice.
 
-Wall-clock figures are of a machine that others may use; CPU figures stand beside them.
+Wall-clock figures are of a machine that others may use: the load average stands beside them, and CPU figures.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import random
 import resource
 import shutil
@@ -57,14 +58,15 @@ def main(argv: list[str]) -> dict[str, Any]:
     parser.add_argument("--only", choices=sorted(parts), action="append")
     parser.add_argument("--scale", type=float, default=1.0, help="of the number of rows")
     given = parser.parse_args(argv)
-    found: dict[str, Any] = json.loads(_RESULTS.read_text("utf-8")) if given.only and _RESULTS.exists() else {}
+    measured: dict[str, Any] = {}
     for name, part in parts.items():
         if given.only is None or name in given.only:
             with _folder():
-                found[name] = part(given.scale)
-            for key, value in found[name].items():
+                measured[name] = {**part(given.scale), "load_average": round(os.getloadavg()[0], 1)}
+            for key, value in measured[name].items():
                 print(f"{name:9} {key:40} {value}", flush=True)
-    return found
+    before = json.loads(_RESULTS.read_text("utf-8")) if given.only and _RESULTS.exists() else {}
+    return {**before, **measured}
 
 
 def local(scale: float) -> dict[str, Any]:
@@ -73,7 +75,8 @@ def local(scale: float) -> dict[str, Any]:
     from unabridged.providers.registry import open_provider
     from unabridged.types import Request
 
-    rows, slices = int(20_000 * scale), 10
+    rows = int(20_000 * scale)
+    slices = max(2, rows // 1000)  # what a job costs once is then a part of it, as it is of a real one
     provider = open_provider("local")
     provider.send(Request(("warm",)))
     wall, cpu = np.zeros(2), np.zeros(2)
@@ -364,8 +367,6 @@ def _digest(name: str) -> str:
 
 @contextmanager
 def _folder() -> Iterator[None]:
-    import os
-
     before, place = Path.cwd(), tempfile.mkdtemp(prefix="unabridged-jobs-")
     os.chdir(place)
     try:
