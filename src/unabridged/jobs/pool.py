@@ -13,7 +13,7 @@ import multiprocessing
 import os
 import sqlite3
 import threading
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, InvalidStateError, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +64,7 @@ class PoolRunner:
         self._lock = threading.Lock()
         self._pool = self._made()
         self._broken = 0
+        self._closed = False
         self._open = 0
         self._workers: set[int] = set()
 
@@ -81,8 +82,18 @@ class PoolRunner:
             self._open -= 1
 
     def close(self) -> None:
-        """Let the processes go, and remove their answers if all of them are noted."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        """Let the processes go, and remove their answers if all of them are noted.
+
+        Where the job ends early, what was under way has been waited for: the processes are ended, and what they
+        were paid for lies in their answers.
+        """
+        with self._lock:
+            self._closed = True
+            pool = self._pool
+        if self._open:
+            for process in list((pool._processes or {}).values()):  # noqa: SLF001 no public way before Python 3.14
+                process.terminate()
+        pool.shutdown(wait=True, cancel_futures=True)
         if self._open == 0:
             for path in self._answers.glob("*.answers"):
                 if _writer(path) in self._workers:
@@ -103,18 +114,18 @@ class PoolRunner:
         inner.add_done_callback(lambda done: self._landed(done, shard, future, left, turn))
 
     def _landed(self, done: Future[Any], shard: Shard, future: Future[ShardResult], left: int, turn: int) -> None:
-        if done.cancelled():
-            future.cancel()
-            return
-        error = done.exception()
-        if isinstance(error, BrokenProcessPool):
-            self._lost(shard, future, left, turn, error)
-        elif error is not None:
-            future.set_exception(error)
-        else:
-            worker, result = done.result()
-            self._workers.add(worker)
-            future.set_result(result)
+        error = None if done.cancelled() else done.exception()
+        with contextlib.suppress(InvalidStateError):  # the job has ended, and nobody waits
+            if done.cancelled():
+                future.cancel()
+            elif isinstance(error, BrokenProcessPool):
+                self._lost(shard, future, left, turn, error)
+            elif error is not None:
+                future.set_exception(error)
+            else:
+                worker, result = done.result()
+                self._workers.add(worker)
+                future.set_result(result)
 
     def _lost(self, shard: Shard, future: Future[ShardResult], left: int, turn: int, error: Exception) -> None:
         """A worker died. Whoever notices first makes a new pool; what was under way goes to it."""
@@ -123,6 +134,9 @@ class PoolRunner:
             future.set_exception(JobError(f"a worker process died {_LOSSES} times over {where}"))
             return
         with self._lock:
+            if self._closed:
+                future.cancel()
+                return
             if turn == self._broken:
                 self._broken += 1
                 self._pool.shutdown(wait=False)
