@@ -199,8 +199,3 @@ def _citation(artifact: Artifact, facts: Mapping[str, tuple[str, ...]], link: Li
 
 def _plain(value: Any) -> str | None:
     return None if value is None else str(value)
-
-
-def documents_of(view: View, ids: Iterable[str]) -> dict[str, Artifact]:
-    """Some documents, whole, by id."""
-    return fetch(view, "artifacts", ids)
