@@ -568,7 +568,7 @@ def test_case_31_fifty_threads_one_request(tmp_path) -> None:
 
 
 async def test_case_31_fifty_tasks_one_request() -> None:
-    server = Server(latency=0.1)
+    server = Server(latency=0.5)
     made = embedder(server)
     answers = await asyncio.gather(*(made.aembed(["one", "and", "two"]) for _ in range(50)))
     assert len({a.tobytes() for a in answers}) == 1
