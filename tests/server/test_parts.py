@@ -189,7 +189,7 @@ FAULT = Fault("rate_limit", retry_after=7.2)
         (EmptyText([3, 4]), 400, "empty_input"),
         (UnknownScript("text 0"), 400, "unknown_script"),
         (CapUnenforceable("x"), 400, "cap_unenforceable"),
-        (UnreadableFile("/secret/path", "is missing"), 502, "unreadable_file"),
+        (UnreadableFile("/secret/path", "is missing"), 422, "unreadable_file"),
         (InputError("x"), 400, "invalid_input"),
         (NotFound("x"), 404, "not_found"),
         (Conflict("x"), 409, "conflict"),

@@ -308,7 +308,7 @@ def offline(run: Run, units: Sequence[Unit]) -> dict[int, Draft]:
     from unabridged.memory.declared import declared
 
     found = _draft(declared(run.plan.request.text))
-    run.note("no chat model: no entities, facts or summaries were read from the text; declared facts were")
+    run.note("no chat model: facts that the text declares were read; other entities, facts and summaries were not")
     return {unit.at: _within(found, unit) for unit in units}
 
 

@@ -101,7 +101,9 @@ def _of_fault(fault: Fault, error: ProviderError) -> Problem:
 def _of(error: UnabridgedError) -> Problem:
     for kind, status, code in _KINDS:
         if isinstance(error, kind):
-            shown = str(error) if status < 500 and not isinstance(error, UnreadableFile) else _OURS[status]
+            shown = str(error) if status < 500 else _OURS[status]
+            if isinstance(error, UnreadableFile):  # its name may be a path of the server's
+                shown = f"a file cannot be read: {error.reason}"
             return Problem(status, shown, code=code)
     return Problem(500, _OURS[500])
 
@@ -110,7 +112,7 @@ def _of(error: UnabridgedError) -> Problem:
 _KINDS: tuple[tuple[type[UnabridgedError], int, str], ...] = (
     (UnknownScript, 400, "unknown_script"),
     (CapUnenforceable, 400, "cap_unenforceable"),
-    (UnreadableFile, 502, "unreadable_file"),
+    (UnreadableFile, 422, "unreadable_file"),
     (InputError, 400, "invalid_input"),
     (NotFound, 404, "not_found"),
     (Conflict, 409, "conflict"),
