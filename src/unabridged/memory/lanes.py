@@ -49,7 +49,7 @@ class Found:
         return [cls(table, *each) for each in zip(rows["id"], scores, roles, places, strict=True)]
 
 
-DOCUMENTS = 10  # whole artifacts that a lane brings: each may be a mebibyte
+DOCUMENTS = 5  # whole artifacts that a lane brings: each may be a mebibyte
 ARTIFACTS = ("passage", "summary", "document")
 Ranking = Sequence[Found]  # best first
 

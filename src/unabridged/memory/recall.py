@@ -41,6 +41,7 @@ By = dict[str, "Mapping[str, Ranking]"]  # lane -> index -> what it found there
 
 DEPTH = 32  # rows that each index of a lane brings, at least
 INTO = 3  # documents that a second pass goes into
+LONG = 20_000  # characters of a document whose chunks tell what it says of the query; a shorter one is read
 HEAD = 4  # times the limit: how far down a reranker and diversity look
 
 _pool = ThreadPoolExecutor(4, thread_name_prefix="unabridged-lane")
@@ -172,7 +173,12 @@ class Recall:
                     scores.setdefault(id_, {})["chunks"] = near
                     places.setdefault(id_, None)
             rows = rows_of(self.view, INDEXES_OF[index][0], places, asking.where(index))
-            candidates = [Candidate(index, *rows[id_], found=scores[id_]) for id_ in scores if id_ in rows]
+            said = _said(done) if index == "document" else {}
+            candidates = [
+                Candidate(index, *rows[id_], found=scores[id_], said=said.get(id_, 0.0))
+                for id_ in scores
+                if id_ in rows
+            ]
             if inside and index == "passage":
                 candidates = [_within(each, inside) for each in candidates]
             done += ranked(self._scored(candidates), self.settings, at=self.scope.at)
@@ -199,7 +205,8 @@ class Recall:
 
     def _score(self, each: Candidate, near: float | None, most: float) -> Candidate:
         text = text_of(each.record)
-        said = coverage(self.words, text)
+        told = each.said > 0 and len(text) > LONG
+        said = each.said if told else coverage(self.words, text)
         calibration = Calibration() if near is None else self._calibration(INDEXES_OF[each.index][0])
         score = relevance(self.words, text, said, near, calibration)
         if said and score >= self.settings.threshold and opposed(self.words, text):
@@ -258,6 +265,16 @@ def _documents(order: Sequence[Candidate]) -> dict[str, float]:
         if each.index == "passage" and document is not None:
             best.setdefault(document, each.worth)
     return dict(sorted(best.items(), key=lambda pair: -pair[1])[:DOCUMENTS])
+
+
+def _said(order: Sequence[Candidate]) -> dict[str, float]:
+    """How much of the query's words each document says in one of its chunks."""
+    best: dict[str, float] = {}
+    for each in order:
+        document = getattr(each.record, "document_id", None)
+        if each.index == "passage" and document is not None:
+            best[document] = max(each.said, best.get(document, 0.0))
+    return best
 
 
 def _within(each: Candidate, documents: Mapping[str, float]) -> Candidate:
