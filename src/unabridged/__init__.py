@@ -23,8 +23,15 @@ if TYPE_CHECKING:
     from unabridged.embedding.plan import Chunking
     from unabridged.embedding.results import EmbedResult, Progress, TextResult
     from unabridged.errors import ChatError, SegmentFallback
+    from unabridged.jobs.job import retry_job, run_job
+    from unabridged.jobs.settings import EmbedderSpec, JobSettings, SinkSettings, SourceSettings
+    from unabridged.jobs.state import JobReport, list_jobs
     from unabridged.memory import Memory
+    from unabridged.memory.answer import Answered
     from unabridged.memory.asking import Asker
+    from unabridged.memory.ingest import Ingested
+    from unabridged.memory.recall_data import Recalled
+    from unabridged.memory.remember_data import Remembered
     from unabridged.providers.chat import Chat
     from unabridged.providers.faults import classify
     from unabridged.providers.registry import open_provider
@@ -38,6 +45,7 @@ __version__ = "0.1.0"
 
 # Where each public name lives: it is imported when it is first used, so that `import unabridged` is cheap.
 _HOMES = {
+    "Answered": "unabridged.memory.answer",
     "Asker": "unabridged.memory.asking",
     "Block": "unabridged.text.documents",
     "Chat": "unabridged.providers.chat",
@@ -49,15 +57,23 @@ _HOMES = {
     "Document": "unabridged.text.documents",
     "EmbedResult": "unabridged.embedding.results",
     "Embedder": "unabridged.embedding.embedder",
+    "EmbedderSpec": "unabridged.jobs.settings",
     "Fault": "unabridged.types",
+    "Ingested": "unabridged.memory.ingest",
+    "JobReport": "unabridged.jobs.state",
+    "JobSettings": "unabridged.jobs.settings",
     "Limit": "unabridged.types",
     "Memory": "unabridged.memory",
     "Progress": "unabridged.embedding.results",
     "Provider": "unabridged.types",
+    "Recalled": "unabridged.memory.recall_data",
+    "Remembered": "unabridged.memory.remember_data",
     "Reply": "unabridged.types",
     "Request": "unabridged.types",
     "SegmentFallback": "unabridged.errors",
     "SegmentSpec": "unabridged.text.segmenters",
+    "SinkSettings": "unabridged.jobs.settings",
+    "SourceSettings": "unabridged.jobs.settings",
     "Span": "unabridged.types",
     "TextResult": "unabridged.embedding.results",
     "Usage": "unabridged.types",
@@ -65,17 +81,21 @@ _HOMES = {
     "chunk_stats": "unabridged.text.stats",
     "classify": "unabridged.providers.faults",
     "compare": "unabridged.text.compare",
+    "list_jobs": "unabridged.jobs.state",
     "load_config": "unabridged.config",
     "open_provider": "unabridged.providers.registry",
     "read_document": "unabridged.text.documents",
     "read_documents": "unabridged.text.documents",
     "register_segmenter": "unabridged.text.segmenters",
+    "retry_job": "unabridged.jobs.job",
+    "run_job": "unabridged.jobs.job",
     "segmenters": "unabridged.text.segmenters",
     "split": "unabridged.text.segmenters",
     "wrap": "unabridged.adapters",
 }
 
 __all__ = [
+    "Answered",
     "Asker",
     "Block",
     "Chat",
@@ -87,15 +107,23 @@ __all__ = [
     "Document",
     "EmbedResult",
     "Embedder",
+    "EmbedderSpec",
     "Fault",
+    "Ingested",
+    "JobReport",
+    "JobSettings",
     "Limit",
     "Memory",
     "Progress",
     "Provider",
+    "Recalled",
+    "Remembered",
     "Reply",
     "Request",
     "SegmentFallback",
     "SegmentSpec",
+    "SinkSettings",
+    "SourceSettings",
     "Span",
     "TextResult",
     "Usage",
@@ -104,11 +132,14 @@ __all__ = [
     "classify",
     "compare",
     "embed",
+    "list_jobs",
     "load_config",
     "open_provider",
     "read_document",
     "read_documents",
     "register_segmenter",
+    "retry_job",
+    "run_job",
     "segmenters",
     "split",
     "wrap",
