@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> dict[str, Any]:
     found = parts[part](*map(Path, folders))
     found["load"] = [*load, round(os.getloadavg()[0], 1)]
     print(json.dumps({part: found}, indent=2))
-    return {**known, "cores": os.cpu_count(), part: found}
+    return {**known, "cores": os.cpu_count(), part: {**known.get(part, {}), **found}}
 
 
 # -- a million chunks -------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ __all__ = [
     "whole_of",
 ]
 
+FACTS = 64  # facts that a citation names of its artifact; a register of thousands is asked for by contribution()
 SOURCES = 8  # citations of one fact or entity; the oldest, who said it first
 
 Row = tuple[Any, Any]  # a record (of an artifact, the brief of it) and its vector, or None
@@ -157,7 +158,8 @@ def _facts(view: View, artifacts: Mapping[str, Artifact], scope: Scope) -> dict[
     """The facts that each artifact states, and that hold."""
     if not artifacts:
         return {}
-    rows = view.rows("links", both(scope.links("edge_artifact"), among("to_id", artifacts)), ["from_id", "to_id"])
+    where, most = both(scope.links("edge_artifact"), among("to_id", artifacts)), FACTS * len(artifacts)
+    rows = view.rows("links", where, ["from_id", "to_id"], limit=most)
     said: dict[str, list[str]] = defaultdict(list)
     for fact, artifact in zip(rows["from_id"].to_pylist(), rows["to_id"].to_pylist(), strict=True):
         said[artifact].append(fact)
@@ -165,7 +167,7 @@ def _facts(view: View, artifacts: Mapping[str, Artifact], scope: Scope) -> dict[
         return {}
     every = sorted({fact for each in said.values() for fact in each})
     holding = set(view.rows("edges", both(among("id", every), scope.edges()), ["id"])["id"].to_pylist())
-    return {artifact: tuple(sorted(set(each) & holding)) for artifact, each in said.items()}
+    return {artifact: tuple(sorted(set(each) & holding)[:FACTS]) for artifact, each in said.items()}
 
 
 def _citation(artifact: Artifact, facts: Mapping[str, tuple[str, ...]], link: Link | None = None) -> Citation:
