@@ -76,6 +76,10 @@ def test_stems_are_short_and_safe():
         ("The shop isn't open.", "The shop is closed.", False),  # two turns are none
         ("Nobody works at Acme.", "Somebody else sings.", False),
         ("Prices", "Prices fell.", False),
+        ("Bob always eats meat.", "Bob never eats meat.", True),  # the "never" is one turn, not two
+        ("Everyone likes tea.", "Nobody likes tea.", True),
+        ("Bob never eats meat.", "Bob does not eat meat.", False),
+        ("We hate the new pricing.", "We like the new pricing.", True),
     ],
 )
 def test_case_44_statements_and_their_opposites(query, text, against):

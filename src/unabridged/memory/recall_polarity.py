@@ -63,8 +63,14 @@ def opposed(words: Words, text: str) -> bool:
     if coverage(words, _turned(said, best)) < _SAID:
         return False
     heard = plain(best)
-    turns = len(_NOT.findall(said)) + len(_NOT.findall(heard)) + len(_pairs(said, heard))
+    turns = len(_NOT.findall(said)) + len(_NOT.findall(heard)) + len(_turns(said, heard))
     return turns % 2 == 1
+
+
+def _turns(said: str, heard: str) -> list[str]:
+    """The pairs that no negation tells: "always" and "never" differ by the "never", which is counted as one."""
+    denied = {*_NOT.findall(said), *_NOT.findall(heard)}
+    return [word for word in _pairs(said, heard) if not denied & {word, *_opposites()[word]}]
 
 
 def _turned(said: str, sentence: str) -> str:
