@@ -1,5 +1,6 @@
 """``unabridged memory …``: every command, as its group and through the program's own error lines."""
 
+import contextlib
 import json
 
 import pytest
@@ -111,7 +112,7 @@ def test_keeping_a_dataset(run, place, tmp_path):
         (["show", "x" * 32], NotFound, "no artifact, entity or edge"),
         (["show", "x" * 32, "--bytes", "a:b"], InputError, "A:B"),
         (["list", "entities", "--kind", "memory"], InputError, "entities cannot be filtered by kind"),
-        (["stats", "--dataset", "absent"], NotFound, "Memory.datasets"),
+        (["stats", "--dataset", "absent"], NotFound, "list the datasets"),
         (["restore", "absent", "--yes"], NotFound, "no snapshot"),
         (["export", "."], InputError, "is there already"),
     ],
@@ -135,6 +136,20 @@ def test_vectors_come_from_the_model_or_the_configuration(run, place, tmp_path, 
     monkeypatch.setattr("platformdirs.user_data_dir", lambda _name: str(tmp_path / "home"))
     run("init")
     assert (tmp_path / "home" / "memory").is_dir()
+
+
+def test_looking_makes_no_folder(run, tmp_path):
+    away = tmp_path / "away"
+    for arguments in (["verify"], ["list"], ["stats"], ["drop", "default", "--yes"], ["list", "datasets"]):
+        with contextlib.suppress(NotFound):
+            run(*arguments, "--memory", away)
+    assert not away.exists()
+
+
+def test_a_file_is_no_place(run, tmp_path):
+    (tmp_path / "notes.md").write_text("Alice works at Acme.", "utf-8")
+    with pytest.raises(InputError, match="found a file, expected a folder"):
+        run("init", "--memory", tmp_path / "notes.md")
 
 
 def test_it_is_mounted_as_memory():

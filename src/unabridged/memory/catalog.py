@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from unabridged.errors import NotFound, StoreError
+from unabridged.errors import InputError, NotFound, StoreError
 from unabridged.memory.commits import HEAD_SCHEMA, Head, Place, head_row
 from unabridged.memory.dataset import Handle, Lake
 from unabridged.memory.lock import (
@@ -41,7 +41,9 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Callable, Mapping
 
-__all__ = ["Catalog", "DatasetInfo", "local_path"]
+__all__ = ["NO_DATASET", "Catalog", "DatasetInfo", "local_path", "untouched"]
+
+NO_DATASET = "no dataset of that name is there; list the datasets for those that are"
 
 CATALOG = "unabridged_datasets"
 LEASES = "unabridged_leases"
@@ -59,6 +61,12 @@ class DatasetInfo:
     id: str
     name: str
     created_at: dt.datetime
+
+
+def untouched(uri: str) -> bool:
+    """Whether a place is a local folder that is not there: opening it would make it, and looking must not."""
+    path = local_path(uri)
+    return path is not None and not path.exists()
 
 
 def local_path(uri: str) -> Path | None:
@@ -87,6 +95,8 @@ class Catalog:
         if lock not in {"auto", "file", "lease"}:
             raise StoreError(f"lock: found {lock!r}, expected 'auto', 'file' or 'lease'")
         path = local_path(uri)
+        if path is not None and path.exists() and not path.is_dir():
+            raise InputError("the memory's place: found a file, expected a folder")
         self.path = path
         self.folder = path / FOLDER if path else None
         if lock == "file" and path is None:
@@ -155,7 +165,7 @@ class Catalog:
         """Remove a dataset with its vectors and files (SPEC A28)."""
         info = self.find(name)
         if info is None:
-            raise NotFound("the dataset is not there: list the names with Memory.datasets(uri)")
+            raise NotFound(NO_DATASET)
         with held(self._lock("catalog")):
             self._catalog().delete(equals("id", info.id))
             self._sweep()

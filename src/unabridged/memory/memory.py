@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from unabridged.errors import InputError, NotFound, StoreError
 from unabridged.memory import erasure, exchange, snapshots
 from unabridged.memory.asking import asker_of
-from unabridged.memory.catalog import Catalog, DatasetInfo
+from unabridged.memory.catalog import NO_DATASET, Catalog, DatasetInfo, untouched
 from unabridged.memory.commits import Fixed, Source, Store, View
 from unabridged.memory.deletion import Deletion, checked_policy, remove
 from unabridged.memory.gather import identity
@@ -123,11 +123,14 @@ class Memory(Recalling, Remembering):
         """
         if vector_type not in {"float32", "float16"}:
             raise InputError(f"vector_type: found {vector_type!r}, expected 'float32' or 'float16'")
+        looking = not create or read_only or snapshot is not None
+        if looking and untouched(str(uri)):
+            raise NotFound(NO_DATASET)
         catalog = Catalog(str(uri), storage_options=storage_options, lock=lock)
         info = catalog.find(dataset)
         if info is None:
-            if not create or read_only or snapshot:
-                raise NotFound("the dataset is not there: list the names with Memory.datasets(uri)")
+            if looking:
+                raise NotFound(NO_DATASET)
             info = catalog.create(dataset, {"vector_type": vector_type})
         store = Store(catalog.place(info), grace=grace, read_only=read_only or snapshot is not None)
         migrate(store)
@@ -150,11 +153,13 @@ class Memory(Recalling, Remembering):
     @staticmethod
     def datasets(uri: str | Path, *, storage_options: Mapping[str, str] | None = None) -> list[DatasetInfo]:
         """The datasets of a place, by name."""
-        return Catalog(str(uri), storage_options=storage_options).list()
+        return [] if untouched(str(uri)) else Catalog(str(uri), storage_options=storage_options).list()
 
     @staticmethod
     def drop(uri: str | Path, dataset: str, *, storage_options: Mapping[str, str] | None = None) -> None:
         """Delete a dataset whole, with its vectors and files (SPEC A28)."""
+        if untouched(str(uri)):
+            raise NotFound(NO_DATASET)
         Catalog(str(uri), storage_options=storage_options).drop(dataset)
 
     def close(self) -> None:
