@@ -232,6 +232,20 @@ def test_standard_input_that_is_no_text_is_said(monkeypatch, capsys) -> None:
     assert "error: -: not UTF-8" in capsys.readouterr().err
 
 
+def test_standard_input_is_read_as_a_file_is(monkeypatch, capsys) -> None:
+    for data in (b"\x00\x01\x02" * 99, b"%PDF-1.4 and no more"):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+        assert hashing("-", "-o", "out.npy") == 2
+    said = capsys.readouterr().err
+    assert "error: -: a binary file, not text" in said
+    assert "error: -: not a PDF" in said
+
+
+def test_a_corrected_size_is_said_once(capsys) -> None:
+    assert run(["chunk", "--text", LONG, "--max-tokens", "400", "--overlap-tokens", "500"]) == 0
+    assert capsys.readouterr().err.count("`overlap_tokens` 500 is outside [0, 399]") == 1
+
+
 # -- faults of ours, and of the machine --------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,6 +10,7 @@ import typer
 
 from unabridged.cli.console import note, number, plural, put
 from unabridged.cli.exits import SOME_FAILED
+from unabridged.errors import SegmentFallback, SettingCorrected
 from unabridged.jobs.lines import json_line
 
 if TYPE_CHECKING:
@@ -70,15 +72,20 @@ def _chunk(
                 picture = plot if plot is None or len(inputs) == 1 else plot.with_stem(f"{plot.stem}-{drawn}")
                 compare_methods(one.id, _source(one), methods, picture, tokenizer=tokenizer, **sizes)
                 continue
-            made = split(
-                _source(one),
-                method=method,
-                max_tokens=max_tokens,
-                overlap_tokens=overlap_tokens,
-                min_tokens=min_tokens,
-                tokenizer=tokenizer,
-            )
+            with warnings.catch_warnings():
+                for kind in (SettingCorrected, SegmentFallback):
+                    warnings.simplefilter("ignore", kind)  # each is in the chunk set, and printed below
+                made = split(
+                    _source(one),
+                    method=method,
+                    max_tokens=max_tokens,
+                    overlap_tokens=overlap_tokens,
+                    min_tokens=min_tokens,
+                    tokenizer=tokenizer,
+                )
             _as_json(one, made) if as_json else _preview(one, made)
+            for line in dict.fromkeys(made.warnings):
+                note(f"warning: {line}")
     if failed:
         raise typer.Exit(SOME_FAILED)
 
@@ -125,8 +132,6 @@ def _preview(one: Text, made: ChunkSet) -> None:
             f"  tokens: {number(row.total_tokens)} in all; smallest {number(row.min)}, median "
             f"{number(row.median)}, mean {number(row.mean)}, largest {number(row.max)}\n"
         )
-    for line in made.warnings:
-        note(f"warning: {line}")
 
 
 def _ends(text: str) -> str:

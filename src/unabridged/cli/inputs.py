@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from unabridged.errors import ConfigError, InputError, UnreadableFile
-from unabridged.jobs.files import BinaryFile, TextFile, decode, find_files, read_text
+from unabridged.jobs.files import BinaryFile, TextFile, find_files, read_text, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -82,7 +82,7 @@ class Inputs:
         data = sys.stdin.buffer.read()
         self.sizes[_STDIN] = len(data)
         try:
-            text, warning = decode(data, "standard input", self.encoding)
+            text, warning = text_of(data, "standard input", self.encoding)
         except UnreadableFile as error:
             return Text(_STDIN, error=error.reason, size=len(data))
         return Text(_STDIN, text, warning, size=len(data))
