@@ -161,7 +161,14 @@ async def test_what_cannot_be_done_is_said_in_words(server, connect, refused) ->
         assert "ISO 8601" in await refused(client, "recall", query="x", as_of="then")
         assert "ids" in await refused(client, "forget")
         assert "not there" in await refused(client, "list", dataset="nowhere")
-        assert "valid" in (await refused(client, "embed", texts=[])).lower()
+        assert "valid" in (await refused(client, "embed", texts=["a text", 3])).lower()
+        assert (
+            await refused(client, "embed", texts=[])
+            == "embed: texts: list should have at least 1 item after validation, not 0"
+        )
+        assert "session: not known here; known are query" in await refused(client, "recall", query="x", session="s")
+        assert "sk-secret" not in await refused(client, "remember", text="x", kind="sk-secret")
+        assert not (await client.call_tool("read_graph", {"anything": ""})).is_error
         for uri in (
             "unabridged://artifacts/no",
             "unabridged://artifacts/no/bytes/0-1",

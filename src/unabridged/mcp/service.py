@@ -32,17 +32,18 @@ def create_server(place: Place) -> MCPServer:
     """The server with all tools and resources, working at a place."""
     from unabridged import __version__
 
+    toolbox = Toolbox()
+    for part in (memory_tools, reading_tools, text_tools, reference_tools):
+        part.register(toolbox, place)
     with _logging_as_it_is():
         server = MCPServer(
             "unabridged",
             title="unabridged memory",
             instructions=_INSTRUCTIONS,
             version=__version__,
+            tools=toolbox.tools,
             log_level="WARNING",
         )
-    tools = Toolbox(server)
-    for part in (memory_tools, reading_tools, text_tools, reference_tools):
-        part.register(tools, place)
     resources.register(server, place)
     return server
 

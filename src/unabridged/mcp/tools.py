@@ -7,24 +7,59 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
+from pydantic import ValidationError
 
 from unabridged.errors import ProviderError, StoreError, UnabridgedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp.server import MCPServer
     from mcp.server.mcpserver import Context
 
 __all__ = ["Toolbox", "request_of", "sentence"]
 
 
-class Toolbox:
-    """Adds tools to a server, each with the hints that a client decides by."""
+class _Strict(Tool):
+    """A tool that refuses an argument that it does not know: a misspelt ``session_id`` would mean every session.
 
-    def __init__(self, server: MCPServer) -> None:
-        self._server = server
+    A tool that takes none takes any: there are clients that cannot send nothing.
+    """
+
+    async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:  # noqa: FBT001, FBT002 - the library's own
+        """Run it. Raises ``ToolError`` in words that repeat nothing of what was sent but the names."""
+        known = [*self.parameters["properties"]]
+        if known and (strange := sorted(set(arguments) - set(known))):
+            raise ToolError(f"{self.name}: {', '.join(strange)}: not known here; known are {', '.join(known)}")
+        try:
+            self.fn_metadata.validate_arguments(arguments)
+        except ValidationError as error:
+            raise ToolError(f"{self.name}: {_wrong(error)}") from None
+        return await super().run(arguments, context, convert_result)
+
+
+def _wrong(error: ValidationError) -> str:
+    """What is wrong with the arguments, and where.
+
+    >>> from pydantic import TypeAdapter
+    >>> try:
+    ...     _ = TypeAdapter(dict[str, int]).validate_python({"limit": "many"})
+    ... except ValidationError as error:
+    ...     print(_wrong(error))
+    limit: input should be a valid integer, unable to parse string as an integer
+    """
+    faults = error.errors(include_url=False, include_input=False, include_context=False)
+    return "; ".join(
+        f"{'.'.join(map(str, each['loc']))}: {each['msg'][:1].lower()}{each['msg'][1:]}" for each in faults
+    )
+
+
+class Toolbox:
+    """Tools for a server, each with the hints that a client decides by."""
+
+    def __init__(self) -> None:
+        self.tools: list[Tool] = []
 
     def reads(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A tool that changes nothing."""
@@ -47,7 +82,9 @@ class Toolbox:
     def _add(self, function: Callable[..., Any], hints: ToolAnnotations) -> Callable[..., Any]:
         description = inspect.cleandoc(function.__doc__ or "")
         name = function.__name__.rstrip("_")  # a tool may be called what Python calls something else
-        self._server.add_tool(_spoken(function), name=name, description=description, annotations=hints)
+        self.tools.append(
+            _Strict.from_function(_spoken(function), name=name, description=description, annotations=hints)
+        )
         return function
 
 

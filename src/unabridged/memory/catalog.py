@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NO_DATASET", "Catalog", "DatasetInfo", "local_path", "untouched"]
 
-NO_DATASET = "no dataset of that name is there; list the datasets for those that are"
+NO_DATASET = "the dataset is not there; list the datasets for those that are"
 
 CATALOG = "unabridged_datasets"
 LEASES = "unabridged_leases"
