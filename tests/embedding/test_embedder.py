@@ -656,8 +656,8 @@ def test_case_22_the_callers_time_out_is_kept() -> None:
     server = Server(latency=30)
     started = time.monotonic()
     with pytest.raises(ProviderTimeout):
-        asyncio.run(embedder(server, timeout=0.5).aembed(["a", "b"]))
-    assert time.monotonic() - started < 0.6
+        asyncio.run(embedder(server, timeout=1.5).aembed(["a", "b"]))
+    assert time.monotonic() - started < 1.7
 
 
 async def test_cancelling_leaves_nothing_in_flight() -> None:

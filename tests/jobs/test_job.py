@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -154,18 +155,20 @@ def test_case_26_a_wrong_model_stops_the_job_at_once_and_marks_nothing(bench: Be
 
 
 def test_a_revoked_key_stops_the_job_and_a_new_one_goes_on_without_paying_twice(bench: Bench) -> None:
-    with LoopbackProvider(keys={"old", "new"}, latency=0.005) as server:
+    with LoopbackProvider(keys={"old", "new"}, latency=0.05, limit=Limit(request_inputs=10)) as server:
         source, out = bench.parquet(300), bench.out("out.parquet")
         settings = bench.settings(source, out, Remote(server.url, keys=("old",)))
-        count = threading.Event()
 
-        def progress(_: object) -> None:
-            if server.total > 10 and not count.is_set():
-                count.set()
-                server.revoke("old")
+        def revoke() -> None:
+            while server.total < 3:
+                time.sleep(0.001)
+            server.revoke("old")
 
+        watch = threading.Thread(target=revoke)
+        watch.start()
         with pytest.raises(AuthFailed):
-            run_job(settings, progress=progress)
+            run_job(settings)
+        watch.join()
         paid = len(server.texts)
         assert 0 < paid < 300
         report = run_job(replace(settings, embedder=Remote(server.url, keys=("new",))))

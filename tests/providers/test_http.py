@@ -37,9 +37,9 @@ def test_case_22_a_time_out_is_kept_to_a_tenth_and_the_connection_closed(kind):
     with LoopbackProvider(troubles=[Trouble(kind=kind, times=None)]) as server:
         provider = OpenAIProvider("m", base_url=server.url, timeout=30)
         start = time.monotonic()
-        with pytest.raises(ProviderTimeout, match=r"within 0\.5 s") as caught:
-            provider.send(Request(("a",), timeout=0.5))
-        assert 0.45 <= time.monotonic() - start <= 0.6
+        with pytest.raises(ProviderTimeout, match=r"within 1\.5 s") as caught:
+            provider.send(Request(("a",), timeout=1.5))
+        assert 1.35 <= time.monotonic() - start <= 1.7
         assert caught.value.fault.kind == "timeout"
         assert gone(server) == 1
         provider.close()
@@ -48,11 +48,11 @@ def test_case_22_a_time_out_is_kept_to_a_tenth_and_the_connection_closed(kind):
 @pytest.mark.parametrize("kind", ["hang", "drip"])
 async def test_case_22_the_same_from_a_task(kind):
     with LoopbackProvider(troubles=[Trouble(kind=kind, times=None)]) as server:
-        provider = OpenAIProvider("m", base_url=server.url, timeout=0.5)
+        provider = OpenAIProvider("m", base_url=server.url, timeout=1.5)
         start = time.monotonic()
         with pytest.raises(ProviderTimeout):
             await provider.asend(Request(("a",)))
-        assert 0.45 <= time.monotonic() - start <= 0.6
+        assert 1.35 <= time.monotonic() - start <= 1.7
         await asyncio.sleep(0.05)
         assert server.hung_up == 1
         await provider.aclose()
