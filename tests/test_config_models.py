@@ -260,6 +260,19 @@ def test_P6_addresses_and_options_are_masked_too() -> None:
     assert masked(config)["embedding"]["baseURL"] == "https://h/v1?api-version=1&key=********"
 
 
+def test_case_47_a_variables_secret_is_masked_wherever_it_stands() -> None:
+    written = {
+        "embedding": {"provider": "openai", "model": "m-${A_TOKEN}", "apiKey": "x", "baseURL": "https://h/${A_KEY}/v1"},
+        "dbPath": "${PLACE}/${A_KEY}",
+        "server": {"corsOrigins": ["https://${A_KEY}.example"]},
+    }
+    config = load_config(written, environ={"A_KEY": "sk-secret-1", "A_TOKEN": "sk-secret-12", "PLACE": "/data"})
+    assert "sk-secret" not in f"{config!r}{masked(config)}{config.explain()}"
+    assert masked(config)["dbPath"] == "/data/********"
+    assert masked(config)["embedding"]["model"] == "m-********"
+    assert config.embedding.base_url == "https://h/sk-secret-1/v1"
+
+
 def test_another_model_keeps_how_and_drops_what_was_the_old_ones() -> None:
     config = load_config(
         {"embedding": {"model": "openai/m", "apiKey": "sk-secret", "pooling": "max", "limit": {"inputTokens": 9}}}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr
@@ -56,13 +56,14 @@ def masked(config: Config) -> dict[str, Any]:
     '********'
     """
     written: dict[str, Any] = config.settings.model_dump(by_alias=True, exclude_none=True)
-    return {key: _without_secrets(value, (key,)) for key, value in written.items()}
+    return {key: _without_secrets(value, (key,), config.secrets) for key, value in written.items()}
 
 
 def explain(config: Config) -> Explanation:
     """Build the embedder, which sends nothing, and say what it works with."""
     with build_embedder(config) as embedder:
-        return Explanation(masked(config), tuple(_figures(config, embedder)), config.notes)
+        figures = (replace(one, value=_hidden(one.value, config.secrets)) for one in _figures(config, embedder))
+        return Explanation(masked(config), tuple(figures), config.notes)
 
 
 def _figures(config: Config, embedder: Embedder) -> Iterator[Figure]:
@@ -146,11 +147,21 @@ def _compat(config: Config) -> bool:
     return any(isinstance(part, ChunkingSettings) and part.compat for part in parts)
 
 
-def _without_secrets(value: Any, path: Path) -> Any:
+def _without_secrets(value: Any, path: Path, known: frozenset[str]) -> Any:
     if isinstance(value, dict):
-        return {key: _without_secrets(item, (*path, key)) for key, item in value.items()}
+        return {key: _without_secrets(item, (*path, key), known) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_without_secrets(item, (*path, at)) for at, item in enumerate(value)]
+        return [_without_secrets(item, (*path, at), known) for at, item in enumerate(value)]
     if isinstance(value, SecretStr) or is_secret(path):
         return _MASK
+    value = _hidden(value, known)
     return _IN_QUERY.sub(rf"\1={_MASK}", value) if path[-1] == "baseURL" else value
+
+
+def _hidden(value: Any, known: frozenset[str]) -> Any:
+    """A value with the secrets that stand in it masked: a key in the path of an address, a folder named by one."""
+    if not isinstance(value, str):
+        return value
+    for secret in sorted(known, key=len, reverse=True):  # the longest first: one may hold another
+        value = value.replace(secret, _MASK)
+    return value

@@ -13,7 +13,7 @@ from unabridged.config.model import ChunkingSettings, ProviderSettings, Settings
 from unabridged.config.predecessor import translated
 from unabridged.config.problems import all_in_one, problems_of
 from unabridged.config.sources import PREDECESSOR, Block, read
-from unabridged.config.variables import substitute
+from unabridged.config.variables import secrets, substitute
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,12 +36,18 @@ _OF_THE_MODEL = ("fallbacks", "limit", "max_input_chars", "tokenizer")
 class Config:
     """Checked settings, and where they came from. Secrets stay masked in every printed form.
 
-    ``notes`` say what was accepted without effect.
+    ``notes`` say what was accepted without effect, ``secrets`` what variables brought in that nothing may print.
     """
 
     settings: Settings
     block: Block = field(repr=False)
     notes: tuple[str, ...] = ()
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+
+    def __repr__(self) -> str:
+        from unabridged.config.explain import masked
+
+        return f"Config({masked(self)!r}, notes={self.notes!r})"
 
     @property
     def embedding(self) -> EmbeddingSettings:
@@ -142,8 +148,9 @@ def load_config(source: Source | None = None, *, environ: Mapping[str, str] | No
     block = read({} if source is None else source)
     theirs = block.plugin == PREDECESSOR
     written, notes = translated(block.settings) if theirs else (dict(block.settings), ())
-    settings = _checked(block, written, os.environ if environ is None else environ)
-    return Config(settings, block, (*notes, *_without_effect(settings)))
+    variables = os.environ if environ is None else environ
+    settings = _checked(block, written, variables)
+    return Config(settings, block, (*notes, *_without_effect(settings)), secrets(written, variables))
 
 
 def _checked(block: Block, written: Mapping[str, Any], environ: Mapping[str, str]) -> Settings:

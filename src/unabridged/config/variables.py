@@ -11,10 +11,12 @@ if TYPE_CHECKING:
 
     from unabridged.config.jsonc import Path
 
-__all__ = ["Substitution", "references", "substitute"]
+__all__ = ["Substitution", "references", "secrets", "substitute"]
 
 # $$ | ${NAME} | ${NAME:-default} | anything else that opens like a reference, which is a mistake
 _REFERENCE = re.compile(r"\$\$|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^{}]*))?\}|(?P<broken>\$\{)")
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
+_SHORTEST = 4  # characters: a shorter one is no secret, and stands in every other word
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,21 @@ def references(text: str) -> tuple[str, ...]:
     (('HOST', 'PATH'), ())
     """
     return tuple(found["name"] for found in _REFERENCE.finditer(text) if found["name"])
+
+
+def secrets(tree: Any, environ: Mapping[str, str]) -> frozenset[str]:
+    """The values of the variables in ``tree`` that are secrets by their names, wherever they stand.
+
+    >>> secrets({"baseURL": "https://${HOST}/${A_KEY}/v1"}, {"HOST": "host", "A_KEY": "sk-1234"})
+    frozenset({'sk-1234'})
+    """
+    if isinstance(tree, dict):
+        return frozenset().union(*(secrets(item, environ) for item in tree.values()))
+    if isinstance(tree, list | tuple):
+        return frozenset().union(*(secrets(item, environ) for item in tree))
+    names = references(tree) if isinstance(tree, str) else ()
+    values = (environ.get(name, "") for name in names if _SECRET.search(name))
+    return frozenset(value for value in values if len(value) >= _SHORTEST)
 
 
 def _problem(text: str, environ: Mapping[str, str]) -> str | None:
