@@ -644,6 +644,16 @@ async def _both(made: Embedder, server: Server, concurrency: int) -> None:
     assert server.most_in_flight <= concurrency
 
 
+def test_a_model_that_pads_gets_texts_of_like_length_together() -> None:
+    server = Server(limit=Limit(input_tokens=512, request_inputs=2))
+    server.pads = True
+    texts = ["one", "one two three four five", "one two", "one two three four"]
+    vectors = embedder(server).embed(texts)
+    assert [request.texts for request in server.requests] == [(texts[1], texts[3]), (texts[2], texts[0])]
+    for text, vector in zip(texts, vectors, strict=True):
+        assert vector.tobytes() == server.truth(text).tobytes()
+
+
 def test_case_23_retry_after_is_obeyed() -> None:
     times: list[float] = []
     note = lambda server, request: times.append(time.monotonic())

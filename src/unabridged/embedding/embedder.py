@@ -125,6 +125,7 @@ class Embedder:
             pooling="mean" if given.compat and pooling == "weighted" else check_pooling(pooling),
             budget=max_requests_per_text,
             spread=at_once,
+            pads=getattr(self.provider, "pads", False),
         )
         self._check_drift = on_drift == "error"
         self._guard = DriftGuard(

@@ -38,7 +38,9 @@ class Settings:
         pooling: Pooling,
         budget: int,
         spread: int,
+        pads: bool = False,
     ) -> None:
+        self.pads = pads
         self.chunking = chunking
         if chunking.method is not None:
             from unabridged.text.segmenters import registry

@@ -65,6 +65,7 @@ class LocalProvider:
     host = "process"
     model = _MODEL
     dimensions = _WIDTH
+    pads = True  # texts of a run are as long as its longest: those of like length go best together
     concurrency = 1  # a run uses every core by itself; two at once only take twice the memory
 
     def __init__(
