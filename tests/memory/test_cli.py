@@ -146,6 +146,20 @@ def test_looking_makes_no_folder(run, tmp_path):
     assert not away.exists()
 
 
+@pytest.mark.parametrize("uri", [None, "", "  ", 3])
+def test_a_place_has_a_name(uri, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for asking in (Memory.open, Memory.datasets, lambda place: Memory.drop(place, "default")):
+        with pytest.raises(InputError, match="uri: found"):
+            asking(uri)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_by_its_name_is_no_embedder():
+    with pytest.raises(InputError, match="embedder: found str, expected an Embedder"):
+        Memory.open("memory://", embedder="hashing")
+
+
 def test_a_file_is_no_place(run, tmp_path):
     (tmp_path / "notes.md").write_text("Alice works at Acme.", "utf-8")
     with pytest.raises(InputError, match="found a file, expected a folder"):

@@ -8,6 +8,7 @@ without a row are the debris of a killed process and are swept under the catalog
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import shutil
 import threading
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Callable, Mapping
 
-__all__ = ["NO_DATASET", "Catalog", "DatasetInfo", "local_path", "untouched"]
+__all__ = ["NO_DATASET", "Catalog", "DatasetInfo", "local_path", "named_place", "untouched"]
 
 NO_DATASET = "the dataset is not there; list the datasets for those that are"
 
@@ -61,6 +62,19 @@ class DatasetInfo:
     id: str
     name: str
     created_at: dt.datetime
+
+
+def named_place(uri: object) -> str:
+    """The place as a string. Raises for what names none: a forgotten variable is not a folder called "None".
+
+    >>> named_place(None)
+    Traceback (most recent call last):
+    unabridged.errors.InputError: uri: found NoneType, expected a folder, memory:// or an address such as s3://bucket/x
+    """
+    if isinstance(uri, str | os.PathLike) and str(uri).strip():
+        return str(uri)
+    found = "an empty string" if isinstance(uri, str) else type(uri).__name__
+    raise InputError(f"uri: found {found}, expected a folder, memory:// or an address such as s3://bucket/x")
 
 
 def untouched(uri: str) -> bool:

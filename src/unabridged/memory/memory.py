@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from unabridged.errors import InputError, NotFound, StoreError
 from unabridged.memory import erasure, exchange, snapshots
 from unabridged.memory.asking import asker_of
-from unabridged.memory.catalog import NO_DATASET, Catalog, DatasetInfo, untouched
+from unabridged.memory.catalog import NO_DATASET, Catalog, DatasetInfo, named_place, untouched
 from unabridged.memory.commits import Fixed, Source, Store, View
 from unabridged.memory.deletion import Deletion, checked_policy, remove
 from unabridged.memory.gather import identity
@@ -123,10 +123,14 @@ class Memory(Recalling, Remembering):
         """
         if vector_type not in {"float32", "float16"}:
             raise InputError(f"vector_type: found {vector_type!r}, expected 'float32' or 'float16'")
-        looking = not create or read_only or snapshot is not None
-        if looking and untouched(str(uri)):
+        if embedder is not None and not hasattr(embedder, "fingerprint"):
+            raise InputError(
+                f"embedder: found {type(embedder).__name__}, expected an Embedder, such as Embedder('hashing')"
+            )
+        looking, place = not create or read_only or snapshot is not None, named_place(uri)
+        if looking and untouched(place):
             raise NotFound(NO_DATASET)
-        catalog = Catalog(str(uri), storage_options=storage_options, lock=lock)
+        catalog = Catalog(place, storage_options=storage_options, lock=lock)
         info = catalog.find(dataset)
         if info is None:
             if looking:
@@ -153,14 +157,16 @@ class Memory(Recalling, Remembering):
     @staticmethod
     def datasets(uri: str | Path, *, storage_options: Mapping[str, str] | None = None) -> list[DatasetInfo]:
         """The datasets of a place, by name."""
-        return [] if untouched(str(uri)) else Catalog(str(uri), storage_options=storage_options).list()
+        place = named_place(uri)
+        return [] if untouched(place) else Catalog(place, storage_options=storage_options).list()
 
     @staticmethod
     def drop(uri: str | Path, dataset: str, *, storage_options: Mapping[str, str] | None = None) -> None:
         """Delete a dataset whole, with its vectors and files (SPEC A28)."""
-        if untouched(str(uri)):
+        place = named_place(uri)
+        if untouched(place):
             raise NotFound(NO_DATASET)
-        Catalog(str(uri), storage_options=storage_options).drop(dataset)
+        Catalog(place, storage_options=storage_options).drop(dataset)
 
     def close(self) -> None:
         """Wait for upkeep that is under way, and close what is the memory's own."""
