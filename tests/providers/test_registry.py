@@ -77,6 +77,12 @@ def test_case_46_unknown_names_and_options_name_the_nearest():
         CompatibleProvider("m", server="nobody")
 
 
+@pytest.mark.parametrize("name", ["", "  "])
+def test_case_8_an_empty_name_is_not_the_default(name):
+    with pytest.raises(ConfigError, match="provider: found an empty name; leave it out for the embedded model"):
+        open_provider(name)
+
+
 def test_spellings_and_models_alone():
     def opened(spec, **options):
         provider = open_provider(spec, api_key="key-123456", **options)

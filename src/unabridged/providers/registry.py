@@ -127,6 +127,8 @@ def option_names(name: str | None) -> tuple[str, ...]:
 def _told(spec: str | None, model: str | None, base_url: str | None) -> tuple[str, str | None]:
     """The provider's name and the model's, from whichever of the three are given."""
     text = (spec or "").strip()
+    if spec is not None and not text and not model:  # a forgotten variable is no wish for the default
+        raise ConfigError("provider", "found an empty name; leave it out for the embedded model")
     head, _, rest = text.partition("/")
     if text and _is_known(head):
         return head, model or rest or None
