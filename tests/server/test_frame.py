@@ -277,6 +277,7 @@ def test_the_log_says_who_and_what_kind_never_what(client, caplog) -> None:
 
 def test_problems_have_the_shape_of_their_path(client) -> None:
     assert client.get("/v1/embeddings").json()["error"]["code"] == "method_not_allowed"
+    assert client.post("/v1/chat/completions", json={}).json()["error"]["code"] == "not_found"
     assert client.get("/v2/nothing").json().keys() == {"id", "message"}
     assert client.get("/api/nothing").json().keys() == {"error"}
     assert client.get("/embed").json() == {"error": "Method Not Allowed", "error_type": "validation"}
