@@ -453,7 +453,7 @@ def test_promise_5_a_budget_ends_the_worst_case() -> None:
         BudgetExhausted,
         match=r"text 0: 11 refusals, more than the budget of 10; limit in force: \d+ tokens; sizes tried: \d+, ",
     ):
-        embedder(server, max_requests_per_text=10).embed(prose(2000))
+        embedder(server, max_requests_per_text=10, concurrency=1).embed(prose(2000))
 
 
 def test_promise_5_errors_without_end_are_given_up() -> None:

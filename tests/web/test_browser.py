@@ -250,7 +250,7 @@ def test_an_entitys_timeline_leads_to_its_sources(looking, app):
     assert "stepped down as chief executive in 2020" in " ".join(quote.inner_text().split())
     quote.click()
     until(page, "document.querySelector('.pane mark.here')?.textContent.includes('stepped down')")
-    assert " ".join(page.locator(".pane mark.here").inner_text().split()) == FACTS[1][5]
+    assert " ".join(page.locator(".pane mark.here").text_content().split()) == FACTS[1][5]
 
 
 def test_artifacts_are_a_tree_that_the_keyboard_walks(looking):

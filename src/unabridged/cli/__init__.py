@@ -1,4 +1,4 @@
-"""The command line: ``unabridged embed | chunk | config | models | cache``, one file each.
+"""The command line: ``unabridged embed | chunk | remember | recall | job | serve …``, one file each.
 
 Importing this is cheap; what a command needs is imported when it runs.
 """
@@ -11,9 +11,9 @@ __all__ = ["main"]
 def main() -> None:
     """Run the program on ``sys.argv`` and exit with its code."""
     from unabridged.cli.app import run
-    from unabridged.cli.exits import INTERRUPTED, TERMINATED, leave_now
+    from unabridged.cli.exits import INTERRUPTED, TERMINATED, drain, leave_now
 
-    code = run()
+    code = drain(run())
     if code in (INTERRUPTED, TERMINATED):
         leave_now(code)
     raise SystemExit(code)

@@ -21,7 +21,7 @@ from unabridged.errors import (
     RememberFailed,
 )
 
-__all__ = ["FAULT", "INTERRUPTED", "PROVIDER", "SOME_FAILED", "TERMINATED", "USAGE", "exit_code", "leave_now"]
+__all__ = ["FAULT", "INTERRUPTED", "PROVIDER", "SOME_FAILED", "TERMINATED", "USAGE", "drain", "exit_code", "leave_now"]
 
 SOME_FAILED = 1
 USAGE = 2
@@ -46,6 +46,17 @@ def exit_code(error: BaseException) -> int:
     if isinstance(error, Cancelled):
         return INTERRUPTED
     return FAULT
+
+
+def drain(code: int) -> int:
+    """Write out what is left for stdout; where that fails, let go of it, lest the interpreter end with 120."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return code or FAULT
+    return code
 
 
 def leave_now(code: int) -> NoReturn:

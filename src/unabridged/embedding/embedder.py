@@ -111,8 +111,7 @@ class Embedder:
         self._known_prints: dict[Role, tuple[str, str]] = {}
         given = chunking if isinstance(chunking, Chunking) else Chunking()
         kept = cache_of(cache)
-        path = knowledge_path(kept)
-        host, model = self.provider.host, self.model
+        path, host, model = knowledge_path(kept), self.provider.host, self.model
         learned = None if kept is None else LearnedLimits(path).for_model(host, model)
         counts = None if kept is None else Calibration(path).for_model(host, model)
         self._settings = Settings(
