@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from pydantic.alias_generators import to_camel
 
 from unabridged.config.jsonc import Path, spell
+from unabridged.config.names import nearest
 from unabridged.errors import ConfigError
 from unabridged.providers.compatible import HOSTS
 from unabridged.providers.limits import all_models, known_model, nearest_model
@@ -114,7 +115,9 @@ def _provider_at(url: str) -> str:
 def _provider_for(model: str, path: Path) -> str:
     info = known_model(model)
     if info is None:
-        near = nearest_model(model)
+        head, _, name = model.partition("/")
+        provider = nearest(head, provider_names()) if name else None
+        near = f"{provider}/{name}" if provider else nearest_model(model)
         meant = f", did you mean {near}?" if near else "; name it, such as openai or ollama, or its baseURL"
         raise ConfigError(spell((*path, "provider")), f"not given, and the model {model!r} is not known{meant}")
     serving = {one.provider for one in all_models() if one.model == info.model}
