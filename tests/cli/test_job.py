@@ -144,6 +144,15 @@ def test_a_budget_stops_the_job_and_says_how_to_go_on(place, capsys) -> None:
     capsys.readouterr()
 
 
+def test_a_first_run_that_read_nothing_binds_nobody(place, capsys) -> None:
+    table = pa.table({"key": ["a", "b"], "words": ["one", "two"]})
+    pq.write_table(table, "rows.parquet")
+    flags = ["rows.parquet", "-o", "out.parquet", "--model", "hashing", "--name", "mine", "-q", "--id", "key"]
+    assert run(["job", "run", *flags, "--text-column", "nope"]) == 2
+    assert run(["job", "run", *flags, "--text-column", "words"]) == 0
+    assert pq.read_table("out.parquet").num_rows == 2
+
+
 def test_another_configuration_is_told_and_forked(place, capsys) -> None:
     run(["job", "run", *FLAGS, "--name", "mine", "-q"])
     assert run(["job", "run", *FLAGS, "--name", "mine", "-d", "8"]) == 2

@@ -644,6 +644,12 @@ async def _both(made: Embedder, server: Server, concurrency: int) -> None:
     assert server.most_in_flight <= concurrency
 
 
+@pytest.mark.parametrize("texts", [{"a", "b"}, frozenset("ab"), {"a": 1}])
+def test_texts_without_an_order_are_refused(texts) -> None:
+    with pytest.raises(InputError, match="expected texts in an order"):
+        embedder(Server()).embed(texts)
+
+
 def test_a_model_that_pads_gets_texts_of_like_length_together() -> None:
     server = Server(limit=Limit(input_tokens=512, request_inputs=2))
     server.pads = True

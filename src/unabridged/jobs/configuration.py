@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from unabridged.errors import JobError
-from unabridged.jobs.journal import FILE
+from unabridged.jobs.journal import FILE, Counts
 from unabridged.jobs.places import is_remote
 
 if TYPE_CHECKING:
@@ -61,6 +61,10 @@ def admit(journal: Journal, settings: JobSettings) -> bool:
         return False
     changed = [key for key in now if now[key] != before.get(key)]
     if not changed:
+        return False
+    if journal.counts() == Counts():  # a first run that ended before its first row binds nobody
+        journal.forget_parts()
+        journal.set("configuration", now)
         return False
     if settings.on_change == "fork":
         return True

@@ -215,6 +215,10 @@ class Journal:
                 *self._one("SELECT number, name, identity, rows, generation FROM parts WHERE name = ?", name)
             )
 
+    def forget_parts(self) -> None:
+        """Begin anew, where no row has been settled."""
+        self._do("DELETE FROM parts")
+
     def finish_part(self, number: int, rows: int) -> None:
         """A part was read to its end: it has so many rows."""
         self._do("UPDATE parts SET rows = ? WHERE number = ?", rows, number)
@@ -327,8 +331,6 @@ class Journal:
                 "DELETE FROM blocks WHERE generation < (SELECT generation FROM parts WHERE number = blocks.part)"
             )
 
-    # -- what people ask -----------------------------------------------------------------------------
-
     def counts(self) -> Counts:
         """Rows read, done, skipped and failed, of each part as it is now."""
         of = " FROM blocks b JOIN parts p ON b.part = p.number AND b.generation = p.generation"
@@ -383,12 +385,10 @@ class Journal:
         ]
 
     def _do(self, sql: str, *given: Any) -> None:
-        with self._lock:
-            self._db.execute(sql, given)
+        self._all(sql, *given)
 
     def _one(self, sql: str, *given: Any) -> Any:
-        with self._lock:
-            return self._db.execute(sql, given).fetchone()
+        return next(iter(self._all(sql, *given)), None)
 
     def _all(self, sql: str, *given: Any) -> list[Any]:
         with self._lock:
@@ -396,4 +396,4 @@ class Journal:
 
 
 def _block(row: Sequence[Any]) -> Block:
-    return Block(*row[:7], bool(row[7]), bool(row[8]))  # type: ignore[call-arg]
+    return Block(*row[:7], *map(bool, row[7:9]))
