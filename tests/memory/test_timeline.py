@@ -52,6 +52,23 @@ def test_a_name_that_several_have_needs_its_type(moves):
         memory.timeline("Nobody")
 
 
+def test_what_is_known_by_its_name_alone_is_the_one_thing_of_that_name():
+    with Memory.open("memory://") as memory:
+        with memory.write() as tx:
+            note = tx.artifact("Alice works at Acme. Alice leads the tunnel.")
+            bare, alice = tx.entity("Alice", "unknown", artifact=note), tx.entity("Alice", "person", artifact=note)
+            tx.edge(bare, "works at", tx.entity("Acme", "unknown", artifact=note), artifact=note)
+            tx.edge(alice, "leads", tx.entity("tunnel", "project", artifact=note), artifact=note)
+        found = memory.timeline("Alice")
+        assert found.entity.type == "person"
+        assert {each.other.name for each in found.periods} == {"Acme", "tunnel"}
+        with memory.write() as tx:
+            tx.entity("Alice", "ship", artifact=note)
+        with pytest.raises(InputError, match="give its type"):
+            memory.timeline("Alice")
+        assert len(memory.timeline(memory.entities.find("Alice", "person")).periods) == 1
+
+
 def test_a_neighbourhood_is_what_stands_within_so_many_facts(moves):
     memory, _, _ = moves
     assert [each.name for each in memory.neighbourhood("Ben").entities] == ["Ben", "Paris"]

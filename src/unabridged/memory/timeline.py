@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from unabridged.errors import InputError, NotFound
+from unabridged.memory.extraction_prompts import UNKNOWN_TYPE
 from unabridged.memory.graph import Entities
 from unabridged.memory.lanes import Asking, holdings
 from unabridged.memory.lanes_graph import page_rank, walk
@@ -16,11 +17,11 @@ from unabridged.memory.recall_words import words_in
 from unabridged.memory.records import Edge, Entity
 from unabridged.memory.settle import fetch
 from unabridged.memory.temporal import start
-from unabridged.memory.where import among, both, either, equals
+from unabridged.memory.where import among, both, either
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from unabridged.memory.commits import Source, View
     from unabridged.memory.records import Link
@@ -95,6 +96,9 @@ def entity_of(source: Source, given: Entity | str, type_: str | None = None) -> 
     named = [each for each in shelf.named(given) if type_ is None or each.type.casefold() == type_.casefold()]
     if not named:
         raise NotFound("no entity of that id or name is in the dataset")
+    typed = [each for each in named if each.type != UNKNOWN_TYPE]
+    if len(named) > 1 and len(typed) == 1:
+        return typed[0]  # the others are known by their name alone: nothing says that they are something else
     if len(named) > 1:
         types = ", ".join(sorted({each.type for each in named}))
         raise InputError(f"entity: {len(named)} entities have this name; give its type ({types}) or its id")
@@ -102,23 +106,35 @@ def entity_of(source: Source, given: Entity | str, type_: str | None = None) -> 
 
 
 def timeline(source: Source, entity: Entity, *, known_at: dt.datetime | None = None) -> Timeline:
-    """Every fact of an entity, ended or not."""
+    """Every fact of an entity, ended or not; with those of its name alone, where no other is called so."""
     scope = Scope(known_at=known_at, include_history=True)
+    ids = {entity.id, *_namesakes(source, entity)}
 
     def ask(view: View) -> Timeline:
-        ends = either(equals("source_id", entity.id), equals("target_id", entity.id))
+        ends = either(among("source_id", sorted(ids)), among("target_id", sorted(ids)))
         edges: list[Edge] = view.records("edges", both(ends, scope.edges()))
-        others = fetch(view, "entities", {_other(edge, entity) for edge in edges})
+        others = fetch(view, "entities", {_other(edge, ids) for edge in edges})
         evidence = cited(view, edges, scope)
         closings = _closings(view, [edge.id for edge in edges], scope)
-        periods = [_period(edge, others[_other(edge, entity)], evidence, closings, known_at) for edge in edges]
+        periods = [_period(edge, others[_other(edge, ids)], evidence, closings, known_at) for edge in edges]
         return Timeline(entity, tuple(sorted(periods, key=lambda each: (start(each.edge), each.edge.id))))
 
     return source.ask(ask)
 
 
-def _other(edge: Edge, entity: Entity) -> str:
-    return edge.target_id if edge.source_id == entity.id else edge.source_id
+def _namesakes(source: Source, entity: Entity) -> set[str]:
+    """What is known by this entity's name alone, if only one thing of that name has a type."""
+    named = Entities(source).named(entity.name)
+    typed = [each for each in named if each.type != UNKNOWN_TYPE]
+    return (
+        {each.id for each in named if each.type == UNKNOWN_TYPE}
+        if [each.id for each in typed] == [entity.id]
+        else set()
+    )
+
+
+def _other(edge: Edge, ids: Collection[str]) -> str:
+    return edge.target_id if edge.source_id in ids else edge.source_id
 
 
 def _closings(view: View, edges: Iterable[str], scope: Scope) -> dict[str, tuple[str, ...]]:
