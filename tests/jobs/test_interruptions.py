@@ -144,7 +144,8 @@ def test_a_full_disk_stops_the_job_and_loses_nothing(bench: Bench, monkeypatch, 
         monkeypatch.setattr(owner, attribute, real)
         assert run_job(settings).status == "done"
         again = len(server.texts) - 200
-        assert again <= (32 if where == "answers" else 0)  # what came while it could not be kept: those in flight
+        # What came while it could not be kept: those in flight, and those that set out while the first came back.
+        assert again <= (64 if where == "answers" else 0)
         assert before
     assert right(read_rows(bench.out("out.parquet")), given(200))
 
