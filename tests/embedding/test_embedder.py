@@ -644,7 +644,7 @@ async def _both(made: Embedder, server: Server, concurrency: int) -> None:
     assert server.most_in_flight <= concurrency
 
 
-@pytest.mark.parametrize("texts", [{"a", "b"}, frozenset("ab"), {"a": 1}])
+@pytest.mark.parametrize("texts", [{"a", "b"}, frozenset("ab")])
 def test_texts_without_an_order_are_refused(texts) -> None:
     with pytest.raises(InputError, match="expected texts in an order"):
         embedder(Server()).embed(texts)

@@ -493,9 +493,3 @@ def test_async_callers_ask_the_same(known):
     assert [hit.id for hit in found] == [hit.id for hit in known.recall("Where does Alice work?")]
     assert answered.recalled.hits == found.hits
     assert timeline.periods[0].edge.fact == "Alice works at Acme"
-
-
-@pytest.mark.parametrize("query", ["", " \n"])
-def test_a_blank_query_is_refused(memory, query) -> None:
-    with pytest.raises(InputError, match="query: empty or blank"):
-        memory.recall(query)

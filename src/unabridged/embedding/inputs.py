@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,7 +57,7 @@ def checked_texts(texts: str | Iterable[str]) -> list[str]:
         return [texts]
     if isinstance(texts, (bytes, bytearray)) or not hasattr(texts, "__iter__"):
         raise InputError(f"found {type(texts).__name__}, expected a text or several")
-    if isinstance(texts, (set, frozenset, Mapping)):
+    if isinstance(texts, (set, frozenset)):
         raise InputError(f"found a {type(texts).__name__}, expected texts in an order: a list, or an iterator")
     listed = list(texts)
     for at, text in enumerate(listed):

@@ -53,8 +53,6 @@ def recall(
     """Answer one query from one view."""
     if not isinstance(query, str):
         raise InputError(f"query: found {type(query).__name__}, expected a string")
-    if not query.strip():
-        raise InputError("query: empty or blank, expected what to look for")
     return Recall(view, query, scope, settings, embedder).run()
 
 
