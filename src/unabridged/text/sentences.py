@@ -90,15 +90,16 @@ def sentences(text: str, start: int = 0, end: int | None = None) -> Iterator[int
     """
     stop = len(text) if end is None else end
     before = start
-    for found in _pattern(text).finditer(text, start, stop):
+    for found in _pattern(text, start, stop).finditer(text, start, stop):
         at = _end_of(text, found)
         if at is not None and at > before:
             yield at
             before = at
 
 
-def _pattern(text: str) -> re.Pattern[str]:
-    return _STOP if text.isascii() or not _HAS_CLAUSES.search(text) else _CLAUSE
+def _pattern(text: str, start: int, stop: int) -> re.Pattern[str]:
+    """The one for a stretch of the text: only where Thai or Lao stands do spaces have to be looked at."""
+    return _STOP if text.isascii() or not _HAS_CLAUSES.search(text, start, stop) else _CLAUSE
 
 
 def _end_of(text: str, found: re.Match[str]) -> int | None:
@@ -285,11 +286,10 @@ def _starts(text: str, end: int) -> bool:
 class Sentences:
     """Ends of sentences, looked for only where asked; a stretch that has none is looked at once."""
 
-    __slots__ = ("_barren", "_stop", "text")
+    __slots__ = ("_barren", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._stop = _pattern(text)
         self._barren = (0, 0)
 
     def last(self, low: int, high: int) -> int | None:
@@ -307,7 +307,8 @@ class Sentences:
 
     def _last(self, low: int, high: int) -> int | None:
         text = self.text
-        found = [*self._stop.finditer(text, max(0, low - _BEHIND), min(len(text), high + _BEHIND))]
+        start, stop = max(0, low - _BEHIND), min(len(text), high + _BEHIND)
+        found = [*_pattern(text, start, stop).finditer(text, start, stop)]
         for one in reversed(found):
             if one.start() < high and low < one.end() and (at := _end_of(text, one)) and low < at <= high:
                 return at
@@ -319,12 +320,14 @@ class Sentences:
         start, stop = self._barren
         bottom = stop if start <= low < stop else low
         limit = min(len(text), high + _BEHIND)
-        found = self._stop.search(text, max(0, bottom - _BEHIND), limit) if bottom < high else None
+        begin = max(0, bottom - _BEHIND)
+        pattern = _pattern(text, begin, limit)
+        found = pattern.search(text, begin, limit) if bottom < high else None
         while found and found.start() < high:
             at = _end_of(text, found) if found.end() > bottom else None
             if at is not None and bottom < at <= high:
                 return at
-            found = self._stop.search(text, max(found.end(), found.start() + 1), limit)
+            found = pattern.search(text, max(found.end(), found.start() + 1), limit)
         self._remember(low, high)
         return None
 
