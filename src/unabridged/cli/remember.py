@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from unabridged.cli.console import note, plural, put
-from unabridged.cli.memory_options import Config, Dataset, Json, Metadata, Model, chosen_embedder, pairs, place
+from unabridged.cli.memory_options import Config, Dataset, Json, Metadata, Model, Uri, chosen_embedder, pairs, place
 from unabridged.cli.memory_print import show
 from unabridged.cli.remember_print import Line, tell_answer, tell_estimate, tell_intakes
 from unabridged.errors import InputError, UnreadableFile
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
-Place = Annotated[
-    str | None,
-    typer.Option("--memory", "--uri", "-u", envvar="UNABRIDGED_MEMORY", help="A folder, or what LanceDB opens."),
-]
 ChatModel = Annotated[str | None, typer.Option("--chat", help="The chat model that reads entities and facts.")]
 ChatUrl = Annotated[
     str,
@@ -40,7 +36,7 @@ def register(parent: typer.Typer) -> None:
 def _remember(
     sources: Annotated[list[str], typer.Argument(help="Files, folders, addresses, - for stdin, or a text itself.")],
     *,
-    memory: Place = None,
+    memory: Uri = None,
     dataset: Dataset = "default",
     kind: Annotated[str | None, typer.Option("--kind", help="knowledge (default) or memory.")] = None,
     session: Annotated[str | None, typer.Option("--session", help="The session it belongs to.")] = None,
@@ -170,7 +166,7 @@ def _opened(
 
 
 def _pending(
-    memory: Place = None,
+    memory: Uri = None,
     dataset: Dataset = "default",
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Chunks at the most.")] = 512,
     documents: Annotated[int, typer.Option("--documents", min=1, help="Documents at once.")] = 4,

@@ -67,11 +67,6 @@ class LimitsInForce:
         """Declared and learned, the smaller of each two."""
         return self._limit
 
-    @property
-    def state(self) -> tuple[Limit, int]:
-        """What changes when anything has been learned."""
-        return self._limit, self.scales.version
-
     def accepted(self, pieces: Sequence[Sized], billed: int | None) -> None:
         """A request went through: its texts, and all of its tokens as billed."""
         largest = max(pieces, key=lambda piece: piece.tokens)

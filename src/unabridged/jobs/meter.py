@@ -6,6 +6,7 @@ killed run has not forgotten what it spent. Processes that share the job's folde
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import threading
@@ -19,6 +20,7 @@ from unabridged.errors import ProviderError
 from unabridged.types import Fault
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from unabridged.types import Limit, Provider, Reply, Request
@@ -202,29 +204,30 @@ class Metered:
 
     def send(self, request: Request) -> Reply:
         """Send, and count."""
-        tokens, began = self._meter.before(request), time.monotonic()
-        answer: Reply | ProviderError | None = None
-        try:
+        with self._counted(request) as heard:
             answer = self.inner.send(request)
-        except ProviderError as error:
-            answer = error
-            raise
-        finally:
-            self._meter.after(request, tokens, began, answer)
+            heard.append(answer)
         return answer
 
     async def asend(self, request: Request) -> Reply:
         """The same, for async callers."""
-        tokens, began = self._meter.before(request), time.monotonic()
-        answer: Reply | ProviderError | None = None
-        try:
+        with self._counted(request) as heard:
             answer = await self.inner.asend(request)
+            heard.append(answer)
+        return answer
+
+    @contextlib.contextmanager
+    def _counted(self, request: Request) -> Iterator[list[Reply | ProviderError]]:
+        """Around a request: what is heard of it is noted, whatever it is."""
+        tokens, began = self._meter.before(request), time.monotonic()
+        heard: list[Reply | ProviderError] = []
+        try:
+            yield heard
         except ProviderError as error:
-            answer = error
+            heard.append(error)
             raise
         finally:
-            self._meter.after(request, tokens, began, answer)
-        return answer
+            self._meter.after(request, tokens, began, heard[0] if heard else None)
 
     def close(self) -> None:
         """Give back what the provider holds."""

@@ -13,14 +13,14 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from email import message_from_bytes
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 
 from unabridged.errors import ConfigError
 from unabridged.providers.hashing import HashingTokenizer
-from unabridged.testing.server import Exchange, HttpServer
+from unabridged.testing.server import Exchange, HttpServer, Listening
 from unabridged.testing.vectors import vector_for
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class ServedBatch:
     refused: str | None = None
 
 
-class BatchServer:
+class BatchServer(Listening):
     """A batch API as a provider serves it.
 
     A batch is over at the look after ``looks`` others, and ends as ``ending`` (or the next of several) says;
@@ -119,15 +119,6 @@ class BatchServer:
         self._chance = random.Random(0)
         self._count = HashingTokenizer().count
         self._server = HttpServer(self._handle, port=port)
-
-    def __enter__(self) -> Self:
-        """Start listening."""
-        self._server.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Stop, and hang up on everybody."""
-        self._server.stop()
 
     @property
     def url(self) -> str:

@@ -7,10 +7,10 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 from unabridged.testing.chat_shapes import Shape, completion
-from unabridged.testing.server import Exchange, HttpServer
+from unabridged.testing.server import Exchange, HttpServer, Listening
 from unabridged.testing.troubles import Bucket, RateLimit, Script, Trouble, waiting
 from unabridged.testing.understander import Understander
 from unabridged.text.tokens import as_tokenizer
@@ -77,7 +77,7 @@ class ChatRule:
     finish: str | None = None
 
 
-class ChatServer:
+class ChatServer(Listening):
     """A real chat server on 127.0.0.1 that speaks OpenAI's form, for tests.
 
     ``rules`` are tried in order; what none answers goes to ``understand``, by default an
@@ -136,21 +136,6 @@ class ChatServer:
         self._used: dict[int, int] = {}
         self._count = as_tokenizer(None).count
         self._server = HttpServer(self._handle, port=port)
-
-    def __enter__(self) -> Self:
-        """Start listening."""
-        self._server.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Stop, and hang up on everybody."""
-        self._server.stop()
-
-    start = __enter__
-
-    def stop(self) -> None:
-        """Stop, and hang up on everybody."""
-        self._server.stop()
 
     @property
     def url(self) -> str:

@@ -7,7 +7,7 @@ import json
 import math
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from unabridged.providers.hashing import HashingTokenizer
 from unabridged.testing.dialect import Asked, Incoming, NotServed, WrongShape
 from unabridged.testing.dialects import DIALECTS
 from unabridged.testing.refusals import Refusal, wording
-from unabridged.testing.server import Exchange, HttpServer
+from unabridged.testing.server import Exchange, HttpServer, Listening
 from unabridged.testing.troubles import Bucket, RateLimit, Script, Trouble, waiting
 from unabridged.testing.vectors import spoilt, vector_for
 from unabridged.types import Limit
@@ -51,7 +51,7 @@ class Seen:
     hung_up: bool = False
 
 
-class LoopbackProvider:
+class LoopbackProvider(Listening):
     """A real embeddings server on 127.0.0.1 that speaks a provider's dialect, for tests.
 
     ``limit`` is what it refuses over (tokens by ``count``, characters, bytes, inputs, tokens and
@@ -129,21 +129,6 @@ class LoopbackProvider:
         self._record = record
         self._total = 0
         self._server = HttpServer(self._handle, port=port)
-
-    def __enter__(self) -> Self:
-        """Start listening."""
-        self._server.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Stop, and hang up on everybody."""
-        self._server.stop()
-
-    start = __enter__
-
-    def stop(self) -> None:
-        """Stop, and hang up on everybody."""
-        self._server.stop()
 
     @property
     def root(self) -> str:

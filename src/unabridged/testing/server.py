@@ -10,13 +10,13 @@ import asyncio
 import threading
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Self, cast
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable, Mapping
 
-__all__ = ["Exchange", "HttpServer"]
+__all__ = ["Exchange", "HttpServer", "Listening"]
 
 _START = 10.0  # seconds for the thread to listen
 
@@ -57,6 +57,29 @@ class Exchange:
             asyncio.get_running_loop().call_later(seconds, action, *given)
         else:
             action(*given)
+
+
+class Listening:
+    """What every server of this package is to its user: a context manager, with ``start`` and ``stop``."""
+
+    _server: HttpServer
+
+    def __enter__(self) -> Self:
+        """Start listening."""
+        self._server.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop, and hang up on everybody."""
+        self._server.stop()
+
+    def start(self) -> Self:
+        """Start listening."""
+        return self.__enter__()
+
+    def stop(self) -> None:
+        """Stop, and hang up on everybody."""
+        self._server.stop()
 
 
 class HttpServer:
