@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.loopback import server
-from unabridged.memory.asking import Asker
+from unabridged.memory.asking.asking import Asker
 from unabridged.providers.chat import Chat
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ import numpy as np
 
 from unabridged.embedding.embedder import Embedder
 from unabridged.memory import Memory
-from unabridged.memory.asking import Asker
-from unabridged.memory.remember_plan import Request, planned
+from unabridged.memory.asking.asking import Asker
+from unabridged.memory.remember.plan import Request, planned
 from unabridged.providers.chat import Chat
 from unabridged.providers.registry import open_provider
 from unabridged.testing import ChatServer, LoopbackProvider

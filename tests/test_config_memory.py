@@ -12,8 +12,8 @@ from unabridged.config import json_schema
 from unabridged.config.explain import masked
 from unabridged.config.model_memory import StageBudgets, StageModels, StageReasoning
 from unabridged.errors import ConfigError
-from unabridged.memory.asking import STAGES
-from unabridged.memory.extraction import extract
+from unabridged.memory.asking.asking import STAGES
+from unabridged.memory.extraction.extraction import extract
 from unabridged.testing import ChatServer
 
 KEYS = ("OPENAI_API_KEY", "OPENROUTER_API_KEY", "BRAVE_API_KEY", "TAVILY_API_KEY")

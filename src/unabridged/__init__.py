@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from unabridged.jobs.settings import EmbedderSpec, JobSettings, SinkSettings, SourceSettings
     from unabridged.jobs.state import JobReport, list_jobs
     from unabridged.memory import Memory
-    from unabridged.memory.answer import Answered
-    from unabridged.memory.asking import Asker
-    from unabridged.memory.ingest import Ingested
-    from unabridged.memory.recall_data import Recalled
-    from unabridged.memory.remember_data import Remembered
+    from unabridged.memory.asking.asking import Asker
+    from unabridged.memory.recall.answer import Answered
+    from unabridged.memory.recall.data import Recalled
+    from unabridged.memory.remember.data import Remembered
+    from unabridged.memory.remember.ingest import Ingested
     from unabridged.providers.chat import Chat
     from unabridged.providers.faults import classify
     from unabridged.providers.registry import open_provider
@@ -45,8 +45,8 @@ __version__ = "0.1.0"
 
 # Where each public name lives: it is imported when it is first used, so that `import unabridged` is cheap.
 _HOMES = {
-    "Answered": "unabridged.memory.answer",
-    "Asker": "unabridged.memory.asking",
+    "Answered": "unabridged.memory.recall.answer",
+    "Asker": "unabridged.memory.asking.asking",
     "Block": "unabridged.text.documents",
     "Chat": "unabridged.providers.chat",
     "ChatError": "unabridged.errors",
@@ -59,15 +59,15 @@ _HOMES = {
     "Embedder": "unabridged.embedding.embedder",
     "EmbedderSpec": "unabridged.jobs.settings",
     "Fault": "unabridged.types",
-    "Ingested": "unabridged.memory.ingest",
+    "Ingested": "unabridged.memory.remember.ingest",
     "JobReport": "unabridged.jobs.state",
     "JobSettings": "unabridged.jobs.settings",
     "Limit": "unabridged.types",
     "Memory": "unabridged.memory",
     "Progress": "unabridged.embedding.results",
     "Provider": "unabridged.types",
-    "Recalled": "unabridged.memory.recall_data",
-    "Remembered": "unabridged.memory.remember_data",
+    "Recalled": "unabridged.memory.recall.data",
+    "Remembered": "unabridged.memory.remember.data",
     "Reply": "unabridged.types",
     "Request": "unabridged.types",
     "SegmentFallback": "unabridged.errors",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from unabridged.memory.asking import Asker
+from unabridged.memory.asking.asking import Asker
 from unabridged.providers.chat import Chat
 
 

@@ -1,4 +1,4 @@
-"""memory/asking.py over real HTTP: retries, repairs, keys, the cache, the account of every call."""
+"""memory/asking/asking.py over real HTTP: retries, repairs, keys, the cache, the account of every call."""
 
 import asyncio
 import itertools
@@ -21,9 +21,9 @@ from unabridged.errors import (
     ProviderTimeout,
     RateLimited,
 )
-from unabridged.memory.asking import STAGES, Asker, asker_of
-from unabridged.memory.asking_cache import AnswerCache, answer_key
-from unabridged.memory.asking_judge import Unusable
+from unabridged.memory.asking.asking import STAGES, Asker, asker_of
+from unabridged.memory.asking.cache import AnswerCache, answer_key
+from unabridged.memory.asking.judge import Unusable
 from unabridged.providers.chat import Chat
 from unabridged.providers.chat_replies import ChatReply
 from unabridged.testing import ChatRule, ChatServer, RateLimit, Trouble

@@ -1,4 +1,4 @@
-"""memory/declared.py: facts that a Markdown text declares, read without a model (issue 7, part 6)."""
+"""memory/extraction/declared.py: facts that a Markdown text declares, read without a model (issue 7, part 6)."""
 
 import datetime as dt
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unabridged.memory.declared import declared
+from unabridged.memory.extraction.declared import declared
 
 
 def facts(text, **options):

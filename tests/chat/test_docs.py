@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from unabridged import load_config
-from unabridged.memory.asking import BUDGETS, STAGES
+from unabridged.memory.asking.asking import BUDGETS, STAGES
 
 TEXT = (Path(__file__).parents[2] / "docs" / "chat.md").read_text("utf-8")
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", TEXT, re.DOTALL)

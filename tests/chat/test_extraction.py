@@ -1,4 +1,4 @@
-"""memory/extraction.py: entities and facts grounded in quotes, summaries, prompts; over real HTTP."""
+"""memory/extraction/extraction.py: entities and facts grounded in quotes, summaries, prompts; over real HTTP."""
 
 import datetime as dt
 import json
@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from unabridged.errors import ChatError, InputError
 from unabridged.memory import Memory
-from unabridged.memory.asking import Asker
-from unabridged.memory.extraction import aextract, asummarize, extract, summarize
-from unabridged.memory.extraction_prompts import EXTRACTION_SCHEMA, extraction_messages, summary_messages
-from unabridged.memory.extraction_read import UNKNOWN_TYPE, date_of, graph_of
-from unabridged.memory.grounding import Ground
+from unabridged.memory.asking.asking import Asker
+from unabridged.memory.extraction.extraction import aextract, asummarize, extract, summarize
+from unabridged.memory.extraction.grounding import Ground
+from unabridged.memory.extraction.prompts import EXTRACTION_SCHEMA, extraction_messages, summary_messages
+from unabridged.memory.extraction.read import UNKNOWN_TYPE, date_of, graph_of
 from unabridged.testing import ChatRule, ChatServer
 
 

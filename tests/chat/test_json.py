@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unabridged.memory.extraction_prompts import ALIASES, EXTRACTION_SCHEMA
+from unabridged.memory.extraction.prompts import ALIASES, EXTRACTION_SCHEMA
 from unabridged.providers.chat_json import Misfit, fitted, read_answer, without_thought
 
 ALICE = {"name": "Alice", "type": "person", "aliases": [], "description": None, "quote": "Alice"}

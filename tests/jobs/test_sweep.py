@@ -15,7 +15,7 @@ from unabridged import Embedder
 from unabridged.errors import ConfigError, JobError
 from unabridged.jobs.sweep import find_stale, sweep
 from unabridged.memory import Memory
-from unabridged.memory.remember_plan import Cutter
+from unabridged.memory.remember.plan import Cutter
 from unabridged.text.documents.model import Document
 
 BOOK = "\n\n".join(

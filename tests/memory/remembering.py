@@ -6,7 +6,7 @@ import contextlib
 import re
 
 from unabridged.memory import Memory
-from unabridged.memory.asking import Asker
+from unabridged.memory.asking.asking import Asker
 from unabridged.providers.chat import Chat
 from unabridged.testing import ChatServer, Trouble
 

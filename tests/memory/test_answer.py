@@ -6,8 +6,8 @@ import pytest
 
 from unabridged.errors import ChatError
 from unabridged.memory import Memory
-from unabridged.memory.answer import UNKNOWN, problem_of
-from unabridged.memory.asking import Asker
+from unabridged.memory.asking.asking import Asker
+from unabridged.memory.recall.answer import UNKNOWN, problem_of
 from unabridged.testing.chat import ChatServer
 
 

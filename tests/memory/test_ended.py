@@ -6,7 +6,7 @@ import pytest
 
 from unabridged.errors import InputError
 from unabridged.memory import Memory
-from unabridged.memory.asking import Asker
+from unabridged.memory.asking.asking import Asker
 from unabridged.memory.temporal import contradicted, restated, start
 from unabridged.providers.chat import Chat
 from unabridged.testing import ChatRule, ChatServer

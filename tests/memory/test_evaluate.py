@@ -7,7 +7,7 @@ import pytest
 
 from unabridged.errors import InputError, UnreadableFile
 from unabridged.memory import Memory
-from unabridged.memory.evaluate import Golden, compare, evaluate, index_recall, read_golden
+from unabridged.memory.recall.evaluate import Golden, compare, evaluate, index_recall, read_golden
 
 GOLDEN = [
     Golden("Which month is the boiler serviced in?", sources=("house.md",)),

@@ -5,7 +5,7 @@ import pytest
 from unabridged import Embedder, split
 from unabridged.embedding.forgetting import forget
 from unabridged.memory import Memory
-from unabridged.memory.asking import Asker
+from unabridged.memory.asking.asking import Asker
 from unabridged.providers.chat import Chat
 from unabridged.testing import ChatServer
 from unabridged.types import Limit

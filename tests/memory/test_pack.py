@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unabridged.memory import Memory
-from unabridged.memory.pack import packed
-from unabridged.memory.pack_spans import Passage, best_of, merged
-from unabridged.memory.recall_data import Citation
-from unabridged.memory.recall_words import words_in
+from unabridged.memory.recall.data import Citation
+from unabridged.memory.recall.pack import packed
+from unabridged.memory.recall.pack_spans import Passage, best_of, merged
+from unabridged.memory.recall.words import words_in
 from unabridged.text.segmenters import split
 from unabridged.text.tokens import Estimate
 

@@ -7,9 +7,9 @@ import pytest
 
 from unabridged.errors import ConfigError, UnabridgedError
 from unabridged.memory import Memory
-from unabridged.memory.pending import Dispatcher, PendingReport, work_pending
 from unabridged.memory.processes import _began, alive, me
 from unabridged.memory.records import Pending
+from unabridged.memory.remember.pending import Dispatcher, PendingReport, work_pending
 from unabridged.memory.values import moment, now
 from unabridged.testing import ChatServer
 

@@ -8,8 +8,8 @@ import pytest
 from unabridged.embedding.embedder import Embedder
 from unabridged.errors import InputError, ModelMismatch, ProviderError
 from unabridged.memory import Memory
-from unabridged.memory import recall as recalling
-from unabridged.memory.recall_data import HIT_KINDS
+from unabridged.memory.recall import recall as recalling
+from unabridged.memory.recall.data import HIT_KINDS
 from unabridged.text.segmenters import split
 from unabridged.types import Fault
 
@@ -204,7 +204,7 @@ def test_r1_scope_filters_every_kind_of_hit(known):
 
 
 def test_r1_a_wide_scope_is_held_against_each_fact(known, monkeypatch):
-    monkeypatch.setattr("unabridged.memory.recall_scope.NARROW", 0)
+    monkeypatch.setattr("unabridged.memory.recall.scope.NARROW", 0)
     found = known.recall("Where does Alice work?", session_id="s1")
     assert "Alice works at Acme" in [hit.text for hit in found if hit.kind == "fact"]
     assert {each.session_id for hit in found for each in hit.evidence} == {"s1"}
@@ -280,7 +280,7 @@ def test_r4_an_embedder_that_hangs_is_not_waited_for(known, hashing, monkeypatch
     import threading
 
     gate = threading.Event()
-    monkeypatch.setattr("unabridged.memory.recall_query.PATIENCE", 0.05)
+    monkeypatch.setattr("unabridged.memory.recall.query.PATIENCE", 0.05)
     known.embedder = _Down(hashing, None)
     known.embedder.embed = lambda _: gate.wait(5)
     found = known.recall("Where does Alice work?")

@@ -3,9 +3,9 @@
 import pytest
 
 from unabridged.memory import Memory
-from unabridged.memory.lanes_names import called
-from unabridged.memory.recall_polarity import opposed
-from unabridged.memory.recall_words import coverage, folded, han_forms, said_whole, simplified, stem, words_in
+from unabridged.memory.recall.lanes_names import called
+from unabridged.memory.recall.polarity import opposed
+from unabridged.memory.recall.words import coverage, folded, han_forms, said_whole, simplified, stem, words_in
 
 
 @pytest.mark.parametrize(

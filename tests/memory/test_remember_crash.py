@@ -25,10 +25,10 @@ VICTIM = """
 import os, signal, sys, json, time
 from unabridged.embedding.embedder import Embedder
 from unabridged.memory import Memory
-from unabridged.memory.asking import Asker
-from unabridged.memory import remember_draft, remember_facts, remember_journal, remember_store
+from unabridged.memory.asking.asking import Asker
+from unabridged.memory.remember import draft, facts, journal, store
 from unabridged.memory.commits import Store
-from unabridged.memory import extraction
+from unabridged.memory.extraction import extraction
 from unabridged.providers.chat import Chat
 from unabridged.providers.registry import open_provider
 
@@ -54,13 +54,13 @@ embedder = Embedder(open_provider("openai", model="m", api_key="k", base_url=emb
 asker = Asker(Chat("tiny", base_url=chat_url), cache=cache + "/answers", concurrency=1)
 memory = Memory.open(place, embedder=embedder, chat=asker)
 targets = {
-    "claim": (remember_journal.Journal, "_claim"),
-    "journal": (remember_journal.Journal, "_write"),
+    "claim": (journal.Journal, "_claim"),
+    "journal": (journal.Journal, "_write"),
     "extract": (extraction, "extract"),
     "summarize": (extraction, "summarize"),
     "write": (Store, "move"),
-    "embed": (remember_store, "embed_texts"),
-    "resolve": (remember_facts.Facts, "_ask"),
+    "embed": (store, "embed_texts"),
+    "resolve": (facts.Facts, "_ask"),
 }
 killing(*targets[step])
 memory.remember(text, chunking=json.loads(chunking), idempotency_key="key", session_id="s")

@@ -16,7 +16,7 @@ OTHER = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from unabridged.memory import Memory
-from unabridged.memory.asking import Asker
+from unabridged.memory.asking.asking import Asker
 from unabridged.providers.chat import Chat
 place, url, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 memory = Memory.open(place, chat=Asker(Chat("tiny", base_url=url), cache=False))
@@ -131,7 +131,7 @@ def test_what_others_write_elsewhere_costs_no_second_comparison(pair):
 @pytest.mark.parametrize("newest", [200, 5])
 def test_a_fact_that_many_entities_hold_is_compared_with_the_likeliest_only(pair, monkeypatch, newest):
     memory, other, server = pair
-    monkeypatch.setattr("unabridged.memory.remember_facts.NEWEST", newest)
+    monkeypatch.setattr("unabridged.memory.remember.facts.NEWEST", newest)
     with other.write() as tx:
         note = tx.artifact("Pia knows many.")
         pia = tx.entity("Pia", "person", artifact=note)

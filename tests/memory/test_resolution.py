@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unabridged.memory.records import Edge
-from unabridged.memory.resolution import NEW, Claim, Untrusted, candidates, compare, restatement
+from unabridged.memory.remember.resolution import NEW, Claim, Untrusted, candidates, compare, restatement
+from unabridged.memory.remember.wording import amounts, wording
 from unabridged.memory.values import edge_key
-from unabridged.memory.wording import amounts, wording
 
 BEGAN = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
 

@@ -6,7 +6,7 @@ import pytest
 
 from unabridged.errors import InputError, NotFound
 from unabridged.memory import Memory
-from unabridged.memory.lanes_graph import page_rank
+from unabridged.memory.recall.lanes_graph import page_rank
 
 
 @pytest.fixture

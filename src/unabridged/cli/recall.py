@@ -200,7 +200,7 @@ def _evaluate(
     unabridged memory evaluate golden.jsonl --model local
     ```
     """
-    from unabridged.memory.evaluate import evaluate, index_recall, read_golden
+    from unabridged.memory.recall.evaluate import evaluate, index_recall, read_golden
 
     questions = read_golden(golden)
     embedder = chosen_embedder(config, model, default=True)

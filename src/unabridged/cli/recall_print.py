@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from unabridged.cli.console import put
 
 if TYPE_CHECKING:
-    from unabridged.memory.answer import Answered
-    from unabridged.memory.recall_data import Citation, Recalled
+    from unabridged.memory.recall.answer import Answered
+    from unabridged.memory.recall.data import Citation, Recalled
 
 __all__ = ["answered", "cited", "explained", "hits"]
 

@@ -205,7 +205,7 @@ def _pending(
 def _watch(memory: Memory, **options: Any) -> None:
     import threading
 
-    from unabridged.memory.pending import Dispatcher
+    from unabridged.memory.remember.pending import Dispatcher
 
     with Dispatcher(memory, told=lambda report: note(str(report)), **options):
         threading.Event().wait()

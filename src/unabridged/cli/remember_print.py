@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 from unabridged.cli.console import note, number, plural, put
 
 if TYPE_CHECKING:
-    from unabridged.memory.ingest import Ingested
-    from unabridged.memory.remember_data import Event, Remembered
+    from unabridged.memory.remember.data import Event, Remembered
+    from unabridged.memory.remember.ingest import Ingested
 
 __all__ = ["Line", "tell_answer", "tell_estimate", "tell_intakes"]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from unabridged.config.load import Config
     from unabridged.config.model_memory import ChatModelSettings
     from unabridged.memory import Memory
-    from unabridged.memory.asking import Asker
+    from unabridged.memory.asking.asking import Asker
     from unabridged.providers.websearch import WebSearch
 
 __all__ = ["build_asker", "build_memory", "build_search"]
@@ -47,7 +47,7 @@ def build_asker(config: Config, **overrides: Any) -> Asker | None:
 
     Raises :class:`~unabridged.errors.ConfigError` with the path of the key that is wrong.
     """
-    from unabridged.memory.asking import Asker
+    from unabridged.memory.asking.asking import Asker
 
     settings = config.settings.chat
     if settings is None:

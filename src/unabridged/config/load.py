@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from unabridged.config.sources import Source
     from unabridged.embedding.embedder import Embedder
     from unabridged.memory import Memory
-    from unabridged.memory.asking import Asker
+    from unabridged.memory.asking.asking import Asker
     from unabridged.providers.websearch import WebSearch
 
 __all__ = ["Config", "load_config"]

@@ -1,7 +1,7 @@
 """Vectors on disk: key -> float32 bytes, by diskcache, which can neither write nor read a pickle here.
 
 The same shelf, :class:`ByteCache`, keeps other bytes by key: the answers of chat models
-(:mod:`unabridged.memory.asking_cache`).
+(:mod:`unabridged.memory.asking.cache`).
 
 diskcache unpickles a row that says it is a pickle (CVE-2025-69872). :class:`_RawDisk` refuses every mode
 but raw bytes, in both directions, so a tampered row is a miss with a warning, never code that runs.

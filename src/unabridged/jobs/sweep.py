@@ -17,7 +17,7 @@ from unabridged.jobs.sweep_chunks import Recut, Splitter, draft_recuts, plan_rec
 from unabridged.jobs.sweep_vectors import change_embedder
 from unabridged.memory.erasure import forget_pending
 from unabridged.memory.filling import fill
-from unabridged.memory.remember_plan import Cutter
+from unabridged.memory.remember.plan import Cutter
 from unabridged.memory.schema import VECTOR_TABLES, columns_of, from_table
 from unabridged.memory.vectors import embed_texts, text_for
 from unabridged.memory.where import among, both, either, equals, is_null, literal

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from unabridged.memory.graph import Evidence
     from unabridged.memory.reading import Reader
-    from unabridged.memory.recall_data import Citation
+    from unabridged.memory.recall.data import Citation
     from unabridged.memory.records import Edge, Entity
 
 __all__ = ["cited", "facts", "source", "told"]

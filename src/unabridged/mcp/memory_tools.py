@@ -19,11 +19,11 @@ from unabridged.mcp.place import Place
 from unabridged.mcp.reading_tools import Dataset
 from unabridged.mcp.tools import Toolbox, request_of
 from unabridged.memory import Memory
-from unabridged.memory.answer import Answered
 from unabridged.memory.deletion import Deletion, withdraw
 from unabridged.memory.memory import DATASET
-from unabridged.memory.recall_data import Degraded, Recalled
-from unabridged.memory.remember_data import Event, Remembered
+from unabridged.memory.recall.answer import Answered
+from unabridged.memory.recall.data import Degraded, Recalled
+from unabridged.memory.remember.data import Event, Remembered
 
 __all__ = ["register"]
 

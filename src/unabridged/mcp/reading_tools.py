@@ -14,8 +14,8 @@ from unabridged.memory import Memory
 from unabridged.memory.graph import Evidence
 from unabridged.memory.memory import DATASET
 from unabridged.memory.plain import plain
+from unabridged.memory.recall.timeline import Period, entity_of
 from unabridged.memory.records import Artifact, Entity
-from unabridged.memory.timeline import Period, entity_of
 
 __all__ = ["Dataset", "register"]
 

@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from unabridged.memory.answer import Answered
     from unabridged.memory.erasure import Erasure, Purge
     from unabridged.memory.exchange import Manifest
-    from unabridged.memory.ingest import Ingested
-    from unabridged.memory.pending import PendingReport
-    from unabridged.memory.recall_data import Recalled
+    from unabridged.memory.recall.answer import Answered
+    from unabridged.memory.recall.data import Recalled
+    from unabridged.memory.recall.timeline import Timeline
     from unabridged.memory.records import Artifact, Snapshot
-    from unabridged.memory.remember_data import Remembered
+    from unabridged.memory.remember.data import Remembered
+    from unabridged.memory.remember.ingest import Ingested
+    from unabridged.memory.remember.pending import PendingReport
     from unabridged.memory.stats import Statistics
-    from unabridged.memory.timeline import Timeline
     from unabridged.memory.verify import Report
     from unabridged.memory.writing import Transaction
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from unabridged.errors import InputError, NotFound, StoreError
 from unabridged.memory import erasure, exchange, snapshots
-from unabridged.memory.asking import asker_of
+from unabridged.memory.asking.asking import asker_of
 from unabridged.memory.catalog import NO_DATASET, Catalog, DatasetInfo, named_place, untouched
 from unabridged.memory.commits import Fixed, Source, Store, View
 from unabridged.memory.deletion import Deletion, checked_policy, remove
@@ -16,9 +16,9 @@ from unabridged.memory.gather import identity
 from unabridged.memory.images import ArrowFiles, Files, FolderFiles, HereFiles, Images
 from unabridged.memory.migration import migrate
 from unabridged.memory.outside import Ledger, Models, Outside
-from unabridged.memory.recall_memory import Recalling
+from unabridged.memory.recall.methods import Recalling
 from unabridged.memory.records import Artifact, Pending, QueryRecord, RequestRecord, Snapshot
-from unabridged.memory.remembering import Remembering
+from unabridged.memory.remember.methods import Remembering
 from unabridged.memory.series import SeriesShelf
 from unabridged.memory.stats import Statistics, statistics
 from unabridged.memory.upkeep import Upkeep
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
-    from unabridged.memory.asking import Asker
+    from unabridged.memory.asking.asking import Asker
     from unabridged.memory.vectors import EmbedderLike
     from unabridged.providers.websearch import SearchProvider
     from unabridged.types import Chunk

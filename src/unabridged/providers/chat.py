@@ -1,7 +1,7 @@
 """One chat request, with a JSON schema where one is asked for: the form that OpenAI and its many kin speak.
 
 What a segmenter or an extraction needs of a model. It has no policy: no retry, no repair of an answer
-(:mod:`unabridged.memory.asking` has). It only leaves out what a server turns out not to know.
+(:mod:`unabridged.memory.asking.asking` has). It only leaves out what a server turns out not to know.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from unabridged.config import Config
     from unabridged.memory import Memory
-    from unabridged.memory.pending import Dispatcher, PendingReport
+    from unabridged.memory.remember.pending import Dispatcher, PendingReport
     from unabridged.server.settings import ServerSettings
 
 __all__ = ["Server"]
@@ -85,7 +85,7 @@ class Server:
     def _dispatch(self, memory: Memory) -> None:
         """Work off what waits for its graph, now and each minute, where there is a model that can (SPEC K7)."""
         if memory.asker is not None:
-            from unabridged.memory.pending import Dispatcher
+            from unabridged.memory.remember.pending import Dispatcher
 
             self._dispatchers[memory.name] = Dispatcher(memory, told=_told).start()
 

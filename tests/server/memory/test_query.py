@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from unabridged.memory.asking import Asker
+from unabridged.memory.asking.asking import Asker
 from unabridged.providers.chat import Chat
 from unabridged.testing import ChatRule, ChatServer
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from starlette.testclient import TestClient
 
-from unabridged.memory.asking import Asker
+from unabridged.memory.asking.asking import Asker
 from unabridged.providers.chat import Chat
 from unabridged.testing import ChatRule, ChatServer
 

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
-from unabridged.memory.answer import Answered
 from unabridged.memory.plain import plain
-from unabridged.memory.recall_data import Citation, Recalled
+from unabridged.memory.recall.answer import Answered
+from unabridged.memory.recall.data import Citation, Recalled
 from unabridged.server.memory import shapes
 from unabridged.server.memory.access import Read, server_of
 from unabridged.server.memory.replies import reply

@@ -12,7 +12,7 @@ from starlette.responses import StreamingResponse
 from unabridged.errors import InputError
 from unabridged.memory import Memory
 from unabridged.memory.images import MAX_IMAGE_BYTES
-from unabridged.memory.remember_data import Remembered
+from unabridged.memory.remember.data import Remembered
 from unabridged.server.memory import shapes
 from unabridged.server.memory.access import Write, server_of
 from unabridged.server.memory.bodies import too_large

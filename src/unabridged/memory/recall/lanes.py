@@ -1,0 +1,163 @@
+"""What the lanes of a recall share: one query as each of them sees it, and what a lane brings back."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from unabridged.memory.where import among, both, equals, not_null
+
+if TYPE_CHECKING:
+    from unabridged.memory.commits import View
+    from unabridged.memory.recall.scope import Scope
+    from unabridged.memory.recall.words import Words
+
+__all__ = ["DOCUMENTS", "INDEXES_OF", "Asking", "Found", "Holdings", "Lane", "Ranking", "holdings"]
+
+# The logical indexes (SPEC A15), as tables and roles; a document that has chunks is whole, one without is a passage.
+INDEXES_OF: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "passage": ("artifacts", ("chunk", "document", "web_search", "observation")),
+    "summary": ("artifacts", ("summary",)),
+    "document": ("artifacts", ("document",)),
+    "fact": ("edges", ()),
+    "entity": ("entities", ()),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One row that a lane found, with the lane's own score: higher is better, whatever the unit.
+
+    ``row`` is where the store keeps it, where the lane knows: rows are read by that in half the time.
+    """
+
+    table: str
+    id: str
+    score: float
+    role: str | None = None
+    row: int | None = None
+
+    @classmethod
+    def all(cls, table: str, rows: Mapping[str, Sequence[Any]], scores: Sequence[float]) -> list[Found]:
+        """The rows of a search, as columns, with their scores."""
+        nothing = [None] * len(scores)
+        roles, places = rows.get("role", nothing), rows.get("_rowid", nothing)
+        return [cls(table, *each) for each in zip(rows["id"], scores, roles, places, strict=True)]
+
+
+DOCUMENTS = 5  # whole artifacts that a lane brings: each may be a mebibyte
+ARTIFACTS = ("passage", "summary", "document")
+Ranking = Sequence[Found]  # best first
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """One query as its lanes see it; ``depth`` is how many rows each index of a lane brings."""
+
+    view: View
+    words: Words
+    scope: Scope
+    holdings: Holdings
+    indexes: frozenset[str]
+    vector: Any = field(default=None, repr=False)
+    depth: int = 32
+
+    def where(self, index: str) -> str | None:
+        """The filter of an index's rows; ``"false"`` where nothing can pass it."""
+        table, roles = INDEXES_OF[index]
+        if table == "artifacts":
+            return self.of_roles(roles)
+        stated = self.scope.stated(self.view, "edge_artifact" if index == "fact" else "entity_artifact")
+        if stated is not None and not stated:
+            return "false"
+        within = None if stated is None else among("id", stated)
+        return both(within, self.scope.edges() if index == "fact" else None)
+
+    def of_roles(self, roles: Collection[str]) -> str | None:
+        """The filter of artifacts in the scope, of some roles."""
+        held = self.holdings.roles
+        others = any(held[role] and role not in roles for role in held)
+        scope = self.scope.artifacts(expiring=self.holdings.expiring)
+        return both(among("role", sorted(roles)) if others else None, scope)
+
+    def by_role(self, search: Callable[[str | None, int], Ranking]) -> dict[str, Ranking]:
+        """The artifacts' indexes from one search of all of them; those that it leaves short, from one of their own."""
+        wanted = [each for each in ARTIFACTS if each in self.indexes and self.holdings.holds(each)]
+        if not wanted:
+            return {}
+        depth = self.depth * min(2, len(wanted))
+        every = search(self.of_roles({role for each in wanted for role in INDEXES_OF[each][1]}), depth)
+        found: dict[str, Ranking] = {}
+        for index in wanted:
+            roles = INDEXES_OF[index][1]
+            found[index] = [each for each in every if each.role in roles]
+            enough = DOCUMENTS if index == "document" else self.depth
+            if len(every) >= depth and len(found[index]) < min(enough, self.holdings.count(roles)):
+                found[index] = search(self.of_roles(roles), enough)
+        return found
+
+
+Lane = Callable[[Asking], Mapping[str, Ranking]]  # by logical index
+
+
+class Holdings:
+    """What a view holds, as far as it decides what has to be asked; each fact is looked up once a view."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._mutex = threading.RLock()
+
+    @cached_property
+    def roles(self) -> Mapping[str, int]:
+        """Artifacts by role."""
+        names = ("document", "chunk", "summary", "web_search", "observation")
+        return {name: self._view["artifacts"].count(equals("role", name)) for name in names}
+
+    @cached_property
+    def expiring(self) -> bool:
+        """Whether any artifact ever runs out."""
+        return bool(self._view["artifacts"].count(not_null("expires_at")))
+
+    @cached_property
+    def lexical(self) -> bool:
+        """Whether any artifact is indexed under other words than its own."""
+        return bool(self._view["artifacts"].count(not_null("lexical")))
+
+    @cached_property
+    def edges(self) -> int:
+        """How many facts there are, ended ones too."""
+        return self._view["edges"].count()
+
+    @cached_property
+    def entities(self) -> int:
+        """How many entities there are."""
+        return self._view["entities"].count()
+
+    def count(self, roles: Collection[str]) -> int:
+        """How many artifacts have one of the roles."""
+        return sum(self.roles[role] for role in roles)
+
+    def holds(self, index: str) -> bool:
+        """Whether an index has any rows at all."""
+        if index in {"fact", "entity"}:
+            return bool(self.edges if index == "fact" else self.entities)
+        if index == "document":
+            return bool(self.roles["document"] and self.roles["chunk"])
+        return bool(self.count(INDEXES_OF[index][1]))
+
+
+_known: weakref.WeakKeyDictionary[View, Holdings] = weakref.WeakKeyDictionary()
+_mutex = threading.Lock()
+
+
+def holdings(view: View) -> Holdings:
+    """What a view holds."""
+    with _mutex:
+        found = _known.get(view)
+        if found is None:
+            found = _known[view] = Holdings(view)
+        return found
