@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -367,6 +368,80 @@ def test_a_refusal_from_upstream_is_told_without_its_words(tmp_path, options, st
     assert ("retry-after" in answer.headers) == (code in ("rate_limit_exceeded", "overloaded"))
     for secret in ("upstream-secret", "private", "127.0.0.1", "Traceback"):
         assert secret not in answer.text
+
+
+LATER = {"error": {"message": "Rate limit reached for requests", "code": "rate_limit_exceeded"}}
+
+
+def limited(retry_after: str | None) -> Trouble:
+    return Trouble(status=429, body=LATER, headers={"retry-after": retry_after} if retry_after else {}, times=None)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "status", "code"),
+    [
+        (limited("0.2"), 429, "rate_limit_exceeded"),
+        (limited(None), 429, "rate_limit_exceeded"),
+        (Trouble(status=503, body="overloaded", headers={"retry-after": "2"}, times=None), 503, "overloaded"),
+    ],
+)
+def test_a_refusal_that_outlasts_the_time_is_told_as_what_it_is(tmp_path, trouble, status, code) -> None:
+    """The time ran out because the upstream takes no more: 429 and when to come back, not 504."""
+    with (
+        LoopbackProvider(troubles=[trouble]) as upstream,
+        serving(tmp_path, upstream_config(upstream, tmp_path), timeout=1.0) as served,
+    ):
+        answer = post(f"{served.url}/embeddings", json={"input": "a"})
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"]) == (status, code), answer.text
+    assert int(answer.headers["retry-after"]) >= 1
+    assert error["type"] == {429: "rate_limit_error", 503: "server_error"}[status]
+
+
+def test_who_is_told_to_come_back_too_late_is_not_kept_waiting(tmp_path) -> None:
+    """``retry-after: 40`` of an upstream, and 20 s for a request: the answer comes at once, also to others."""
+    with LoopbackProvider(troubles=[limited("40")]) as upstream:
+        with serving(tmp_path, upstream_config(upstream, tmp_path), timeout=20.0) as served:
+            began = time.monotonic()
+            first = post(f"{served.url}/embeddings", json={"input": "a"})
+            asked = upstream.total
+            second = post(f"{served.url}/embeddings", json={"input": "another"})
+            took = time.monotonic() - began
+        assert upstream.total == asked, "nobody is asked who has said not to be"
+    assert took < 10
+    for answer in (first, second):
+        assert answer.status_code == 429, answer.text
+        assert 25 <= int(answer.headers["retry-after"]) <= 40
+
+
+def test_the_openai_sdk_hears_of_a_rate_limit_upstream(tmp_path) -> None:
+    import openai
+
+    with (
+        LoopbackProvider(troubles=[limited("40")]) as upstream,
+        serving(tmp_path, upstream_config(upstream, tmp_path), timeout=20.0) as served,
+        openai.OpenAI(base_url=served.url, api_key="-", max_retries=0) as client,
+        pytest.raises(openai.RateLimitError) as refused,
+    ):
+        client.embeddings.create(model="up", input="a")
+    assert refused.value.code == "rate_limit_exceeded"
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_the_key_that_an_upstream_refuses_is_not_the_callers(tmp_path, status) -> None:
+    """A 401 would make a caller look for what is wrong with a key that is right."""
+    refusal = Trouble(status=status, body={"error": {"message": "Incorrect API key", "code": "x"}}, times=None)
+    with (
+        LoopbackProvider(troubles=[refusal]) as upstream,
+        serving(tmp_path, upstream_config(upstream, tmp_path), keys=["k" * 20]) as served,
+    ):
+        right = {"authorization": "Bearer " + "k" * 20}
+        answer = post(f"{served.url}/embeddings", json={"input": "a"}, headers=right)
+        wrong = post(f"{served.url}/embeddings", json={"input": "a"}, headers={"authorization": "Bearer x"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (502, "upstream_auth")
+    assert "the key that this server has for it" in answer.json()["error"]["message"]
+    assert "www-authenticate" not in answer.headers
+    assert (wrong.status_code, wrong.json()["error"]["code"]) == (401, "invalid_api_key")
 
 
 def test_an_upstream_that_is_gone_is_502(tmp_path) -> None:

@@ -29,6 +29,7 @@ __all__ = ["Engine", "Flow"]
 
 _IDLE = 0.05
 _LATE_ANSWERS = 10.0  # seconds that answers under way are waited for when all has ended: they are paid for
+WAITED_FOR = ("rate_limit", "overloaded")  # faults after which the same request is in order, only later
 _Answer = Reply | ProviderError
 
 
@@ -43,7 +44,9 @@ class Flow:
         self._dimensions = dimensions
         self._deadline = deadline
         self._held: Call | None = None
+        self._began = time.monotonic()
         self._ended = 0.0
+        self._last: ProviderError | None = None  # the last refusal of a request of this flow
 
     @property
     def done(self) -> bool:
@@ -53,7 +56,7 @@ class Flow:
     def launch(self) -> Call | None:
         """The call that may go now; else ``pause`` says how long to wait at the most."""
         now = time.monotonic()
-        if self._deadline is not None and now >= self._deadline:
+        if self._deadline is not None and (now >= self._deadline or self._is_too_late(self._deadline)):
             self.expire()
             return None
         call = self._held or self.work.take(now)
@@ -84,7 +87,7 @@ class Flow:
         if isinstance(answer, Reply):
             self.work.succeed(call, answer)
             return
-        fault, lane = answer.fault, call.lane
+        fault, lane, self._last = answer.fault, call.lane, answer
         others = lane is not None and any(x.out is None and x is not lane for x in self.lanes.all)
         if lane is not None and fault.kind in ("auth", "quota"):
             others = self.lanes.take_out(lane, answer)
@@ -99,16 +102,30 @@ class Flow:
         return now - self._ended >= _LATE_ANSWERS or (self._deadline is not None and now >= self._deadline)
 
     def expire(self) -> None:
-        """The deadline has passed: what is unfinished fails with a time-out."""
-        error = ProviderTimeout("no time is left: the caller's timeout has passed", Fault("timeout"))
-        self.cancel()
+        """No time is left: what is unfinished fails with a time-out, whose cause is the refusal that was waited out."""
+        waited = self._waited_for()
+        left = None if waited is None else max(0.0, waited[1] - time.monotonic())
+        error = ProviderTimeout("no time is left: the caller's timeout has passed", Fault("timeout", retry_after=left))
+        error.__cause__ = None if waited is None else waited[0]
+        self.cancel(error)
         self.work.stop(error)
 
-    def cancel(self) -> None:
+    def _is_too_late(self, deadline: float) -> bool:
+        """Whether the host admits nothing until then, by its own word: to wait for that helps nobody."""
+        sent = self.work.in_flight - (self._held is not None)
+        return self.lanes.held() > deadline and not (sent or self.done)
+
+    def _waited_for(self) -> tuple[ProviderError, float] | None:
+        """The refusal that kept this flow waiting, its own or one of others at the same host, and until when."""
+        if self._last is not None and self._last.fault.kind not in WAITED_FOR:
+            return None  # what came last was something else: it hung, or failed
+        return self.lanes.refusal(self._began)
+
+    def cancel(self, error: Exception | None = None) -> None:
         """Give back the place of a call that waits at the gate."""
         call, self._held = self._held, None
         if call is not None:
-            self._give_back(call, ProviderTimeout("cancelled", Fault("timeout")))
+            self._give_back(call, error or ProviderTimeout("cancelled", Fault("timeout")))
 
     def _give_back(self, call: Call, error: Exception) -> None:
         if call.lane is not None and call.ticket is not None:
@@ -246,6 +263,8 @@ class Engine:
     def _leave(self, lane: Lane, answer: _Answer | None) -> _Answer:
         self.lanes.left()
         if isinstance(answer, ProviderError):
+            if answer.fault.kind in WAITED_FOR:
+                lane.refusal = answer, time.monotonic()
             lane.pace.leave(time.monotonic(), outcome_of(answer.fault.kind), answer.fault.retry_after)
         else:
             lane.pace.leave(time.monotonic(), "ok" if isinstance(answer, Reply) else "other")

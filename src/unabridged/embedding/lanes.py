@@ -24,12 +24,13 @@ __all__ = ["Lane", "Lanes"]
 
 @dataclass(slots=True, eq=False)
 class Lane:
-    """One key of one provider, its gate, and why it is out, if it is."""
+    """One key of one provider, its gate, why it is out, if it is, and what kept requests waiting last, and when."""
 
     provider: Any  # what sends: a Provider, or a chat's Speaker; of it only host and model are read here
     rank: int
     pace: Pace
     out: ProviderError | None = field(default=None)
+    refusal: tuple[ProviderError, float] | None = field(default=None)
 
 
 class Lanes:
@@ -78,6 +79,19 @@ class Lanes:
         """A request of any lane is back."""
         with self._lock:
             self._in_flight -= 1
+
+    def refusal(self, since: float) -> tuple[ProviderError, float] | None:
+        """What has kept requests waiting since a moment: the last such refusal, and until when it asked to wait."""
+        found = [
+            (error, at + (error.fault.retry_after or 0.0))
+            for error, at in (lane.refusal for lane in self.all if lane.refusal is not None and lane.out is None)
+            if at + (error.fault.retry_after or 0.0) >= since
+        ]
+        return min(found, key=lambda each: each[1], default=None)
+
+    def held(self) -> float:
+        """Until when nothing is admitted, whichever lane is asked."""
+        return min((lane.pace.held for lane in self.all if lane.out is None), default=0.0)
 
     def take_out(self, lane: Lane, error: ProviderError) -> bool:
         """A revoked or exhausted key is not used again; whether another one is left."""

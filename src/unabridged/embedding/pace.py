@@ -77,6 +77,11 @@ class Pace:
         """Requests a second in force, or ``None`` while no 429 has been seen."""
         return self._rate
 
+    @property
+    def held(self) -> float:
+        """Until when the provider admits nothing at all, on the clock of the calls; 0 where it has not said so."""
+        return self._hold
+
     def ticket(self) -> int:
         """A place in the queue. It keeps its place when a request has to be sent again."""
         return next(self._tickets)

@@ -89,6 +89,11 @@ class Work:
         return not (self._in_flight or self._waiting or self._tests or self._later)
 
     @property
+    def in_flight(self) -> int:
+        """Calls that were taken and are not settled."""
+        return self._in_flight
+
+    @property
     def single(self) -> bool:
         """The call just taken is the only one there is."""
         return self._in_flight == 1 and not (self._waiting or self._tests or self._later)

@@ -6,6 +6,7 @@ What a model's server said stays here: it may quote the text, or name a host.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from http import HTTPStatus
 from math import ceil
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ from unabridged.errors import (
     NotFound,
     Overflow,
     ProviderError,
+    ProviderTimeout,
     StoreError,
     UnabridgedError,
     UnknownScript,
@@ -77,10 +79,18 @@ def as_problem(error: UnabridgedError) -> Problem:
         cause = error.__cause__
         return as_problem(cause) if isinstance(cause, UnabridgedError) else _of(error)
     if isinstance(error, ProviderError):
-        return _of_fault(error.fault, error)
+        return _of_fault(_waited_out(error) or error.fault, error)
     if isinstance(error, EmptyText):
         return Problem(400, f"text {error.indices[0]} is empty or blank", code="empty_input", param="input")
     return _of(error)
+
+
+def _waited_out(error: ProviderError) -> Fault | None:
+    """The refusal that used up the time, of an error that says no more than that none is left."""
+    cause = error.__cause__
+    if isinstance(error, ProviderTimeout) and isinstance(cause, ProviderError):
+        return replace(cause.fault, retry_after=error.fault.retry_after)
+    return None
 
 
 def _of_fault(fault: Fault, error: ProviderError) -> Problem:
