@@ -299,11 +299,11 @@ async def test_over_http_a_key_may_do_what_its_rights_say(tmp_path, configured, 
     from mcp import Client
     from mcp.client.streamable_http import streamable_http_client
 
-    from unabridged.server.keys import KeyFile
+    from unabridged.server.keys import SCOPES, KeyFile
 
     file = tmp_path / "keys.json"
     keys = {scope: KeyFile(file).add(scope, scopes=(scope,))[1] for scope in ("read", "write", "embed")}
-    keys["elsewhere"] = KeyFile(file).add("elsewhere", datasets=("other",))[1]
+    keys["elsewhere"] = KeyFile(file).add("elsewhere", scopes=SCOPES, datasets=("other",))[1]
     wanted = {
         "read": {"list": True, "create_entities": False, "embed": False},
         "write": {"list": True, "create_entities": True, "embed": False},

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
-from fastapi import Depends, FastAPI
+from fastapi import FastAPI
 from serving import HASHING, client_of, get, post, serving
 from starlette.testclient import TestClient
 
@@ -18,7 +18,7 @@ from unabridged.cli.app import run
 from unabridged.config import load_config
 from unabridged.errors import ConfigError
 from unabridged.server import ServerSettings, create_app, keys, limits
-from unabridged.server.auth import Caller, authorised, is_near
+from unabridged.server.auth import Caller, is_near, needs
 from unabridged.server.keys import KeyFile, KeyRing
 from unabridged.server.limits import read_use
 from unabridged.server.run import listen
@@ -29,7 +29,7 @@ def file(tmp_path):
     return KeyFile(tmp_path / "deep" / "keys.json")
 
 
-READER = Depends(authorised("read"))
+READER = needs("read")
 
 
 def bearer(key):
@@ -115,6 +115,13 @@ def test_a_file_that_is_none_of_keys_opens_to_nobody(file, content) -> None:
         file.read()
 
 
+def test_a_key_for_nothing_in_particular_may_embed_and_nothing_else(file) -> None:
+    """Who forgets to say what a key is for gives the least away: no memory is read, none is changed."""
+    key, _ = file.add("forgotten")
+    caller = Caller(key.id, key.name, key.scopes, key.datasets, key)
+    assert [right for right in keys.SCOPES if caller.may(right)] == ["embed"]
+
+
 def test_a_wrong_scope_is_refused(file) -> None:
     with pytest.raises(ConfigError, match="expected some of embed, read, write, admin"):
         file.add("x", scopes=("everything",))
@@ -154,7 +161,7 @@ def test_rights_and_datasets() -> None:
     assert all(Caller("2", "a", ("admin",)).may(right) for right in keys.SCOPES)
     assert [writer.reaches(name) for name in ("team-a", "shared", "default", "ateam-b")] == [True, True, False, False]
     with pytest.raises(ValueError, match="no such right"):
-        authorised("fly")
+        needs("fly")
 
 
 def test_a_route_gets_its_caller_or_none(tmp_path) -> None:
@@ -352,3 +359,21 @@ def test_the_commands(tmp_path, capsys) -> None:
     assert run(["serve", "keys", "add", "\n", *place]) == 2
     assert run(["serve", "keys", "add", "x", "--scope", "all", *place]) == 2
     assert "expected some of" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([], "may embed only (--scope gives more); the server's limits; until it is revoked"),
+        (["--scope", "write"], "may write in every dataset; the server's limits; until it is revoked"),
+        (
+            ["--scope", "embed", "--scope", "read", "--dataset", "a", "--dataset", "b-*"],
+            "may embed and read in the datasets a, b-*; ",
+        ),
+        (["--requests-per-minute", "9000", "--tokens-per-month", "5"], "9,000 requests a minute, 5 tokens a month; "),
+        (["--days", "3"], "; until 20"),
+    ],
+)
+def test_what_a_new_key_may_do_is_said(tmp_path, capsys, given, said) -> None:
+    assert run(["serve", "keys", "add", "my-app", *given, "--keys-file", str(tmp_path / "keys.json")]) == 0
+    assert said in capsys.readouterr().err

@@ -13,6 +13,7 @@ from unabridged.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
     from unabridged.config import Config
+    from unabridged.server.keys import Key
     from unabridged.server.settings import ServerSettings
 
 __all__ = ["register"]
@@ -76,11 +77,16 @@ def _run(
 def _add(
     name: Annotated[str, typer.Argument(help="Whom or what it is for.")],
     scope: Annotated[
-        list[str] | None, typer.Option("--scope", help="embed, read, write or admin; may be repeated; default all.")
+        list[str] | None,
+        typer.Option(
+            "--scope",
+            help="What it may do; may be repeated. embed (default): the gateway's embeddings, nothing of the memory; "
+            "read: recall, list, export; write: remember and delete, and read; admin: all, and make and drop datasets.",
+        ),
     ] = None,
     dataset: Annotated[
         list[str] | None,
-        typer.Option("--dataset", help="A dataset, or a pattern (team-*); may be repeated; default all."),
+        typer.Option("--dataset", help="A dataset it reaches, or a pattern (team-*); may be repeated; default all."),
     ] = None,
     requests_per_minute: Annotated[int | None, typer.Option("--requests-per-minute", min=1)] = None,
     tokens_per_minute: Annotated[int | None, typer.Option("--tokens-per-minute", min=1)] = None,
@@ -89,10 +95,13 @@ def _add(
     config: _Config = None,
     keys_file: _KeysFile = None,
 ) -> None:
-    """Make a key. It is shown once, on standard output; what is kept is a hash.
+    """Make a key, and say what it may do. It is shown once, on standard output; what is kept is a hash.
+
+    Without `--scope` it may embed, and nothing else.
 
     ```
-    unabridged serve keys add my-app --scope embed --requests-per-minute 600
+    unabridged serve keys add my-app --requests-per-minute 600
+    unabridged serve keys add my-agent --scope embed --scope write --dataset team-a
     ```
     """
     from datetime import UTC, datetime, timedelta
@@ -113,7 +122,24 @@ def _add(
         expires_at=expires,
     )
     put(f"{shown}\n")
-    note(f"key {key.id} for {key.name}: shown this once, kept as a hash in {path}")
+    note(f"key {key.id} for {key.name}: {_rights(key)}")
+    note(f"shown this once, kept as a hash in {path}")
+
+
+def _rights(key: Key) -> str:
+    """What a key may do, where, how much and how long, in words."""
+    limits = {
+        "requests a minute": key.requests_per_minute,
+        "tokens a minute": key.tokens_per_minute,
+        "tokens a month": key.tokens_per_month,
+    }
+    bounds = [f"{number(most)} {words}" for words, most in limits.items() if most is not None]
+    reach = "every dataset" if "*" in key.datasets else f"the datasets {', '.join(key.datasets)}"
+    only_gateway = key.scopes == ("embed",)
+    told = [f"may {' and '.join(key.scopes)}" + (" only (--scope gives more)" if only_gateway else f" in {reach}")]
+    told.append(", ".join(bounds) or "the server's limits")
+    told.append(f"until {key.expires_at}" if key.expires_at else "until it is revoked")
+    return "; ".join(told)
 
 
 @_keys.command("list")

@@ -26,9 +26,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from contextlib import AbstractContextManager
 
-__all__ = ["SCOPES", "Key", "KeyFile", "KeyRing", "hashed"]
+__all__ = ["LEAST", "SCOPES", "Key", "KeyFile", "KeyRing", "hashed"]
 
 SCOPES = ("embed", "read", "write", "admin")
+LEAST = (
+    "embed",
+)  # of a key that was made without saying what for: it reads nothing of the memory, and changes nothing
 _PREFIX = "unb"
 _DOMAIN = b"unabridged key 1\0"
 _VERSION = 1
@@ -91,9 +94,12 @@ class KeyFile:
             raise ConfigError("server.keysFile", f"{self.path} is not a file of keys") from None
 
     def add(self, name: str, **given: Any) -> tuple[Key, str]:
-        """Make a key: what is kept of it, and the key itself, which is shown once and never again."""
-        given = {name: value for name, value in given.items() if value is not None}
-        for scope in given.get("scopes", ()):
+        """Make a key: what is kept of it, and the key itself, which is shown once and never again.
+
+        ``given`` are fields of :class:`Key`; without ``scopes`` it may embed, and nothing else.
+        """
+        given = {"scopes": LEAST} | {name: value for name, value in given.items() if value is not None}
+        for scope in given["scopes"]:
             if scope not in SCOPES:
                 raise ConfigError("scopes", f"found {scope!r}, expected some of {', '.join(SCOPES)}")
         made = secrets.token_hex(4)

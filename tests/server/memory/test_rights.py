@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fastapi import FastAPI
 
-from unabridged.server.keys import KeyFile
+from unabridged.server.keys import SCOPES, KeyFile
 from unabridged.server.memory import router
 
 KEY = "a-key-of-the-configuration-with-every-right"
@@ -33,7 +33,7 @@ def keys(locked):
     """Keys with one right each, or with one dataset."""
     file = KeyFile(locked.app.state.server.settings.keys_path)
     made = {scope: file.add(scope, scopes=(scope,))[1] for scope in ("embed", "read", "write", "admin")}
-    made["elsewhere"] = file.add("elsewhere", datasets=("team-*",))[1]
+    made["elsewhere"] = file.add("elsewhere", scopes=SCOPES, datasets=("team-*",))[1]
     locked.app.state.server.keys._looked = -10.0
     return made
 
@@ -63,11 +63,13 @@ def test_without_a_key_nothing_is_answered(locked, all_routes) -> None:
             assert (answer.status_code, answer.json()["code"]) == (401, "invalid_api_key"), (method, path)
 
 
-def test_each_route_asks_for_its_right(locked, keys, all_routes) -> None:
+def test_each_route_asks_for_its_right_and_the_document_says_which(locked, keys, all_routes) -> None:
+    document = locked.app.openapi()["paths"]
     for method, path in all_routes:
         admin = (method, path) in ADMIN or path.startswith("/v1/gb/jobs")
         reads = method == "GET" or path in READS_BY_POST
         needed = "admin" if admin else "read" if reads else "write"
+        assert document[path][method.lower()]["security"][0]["bearer"] == [needed], (method, path)
         lacking = {"read": ["embed"], "write": ["embed", "read"], "admin": ["embed", "read", "write"]}[needed]
         for scope in lacking:
             answer = call(locked, method, path, keys[scope])
