@@ -17,6 +17,7 @@ from unabridged.server import health, metrics
 from unabridged.server.faults import problem_of
 from unabridged.server.frame import Frame
 from unabridged.server.gateway import direct
+from unabridged.server.openapi import document_of
 from unabridged.server.problems import Problem, problem_response
 from unabridged.server.settings import ServerSettings
 from unabridged.server.state import Server
@@ -75,6 +76,7 @@ def create_app(config: Config | None = None, *, settings: ServerSettings | None 
     app.add_exception_handler(HTTPException, _answer)
     app.add_exception_handler(RequestValidationError, _answer)
     app.add_exception_handler(UnabridgedError, _answer)
+    app.openapi = document_of(app)  # type: ignore[method-assign] # FastAPI's own way of changing it
     app.add_middleware(Frame, server=server, direct=direct)
     return app
 

@@ -3,7 +3,7 @@
 Whoever calls is known before anything of the request is read. A route says what right it needs::
 
     @router.get("/v1/gb/stats")
-    async def stats(caller: Annotated[Caller, Depends(authorised("read"))], dataset: str = "default"):
+    async def stats(caller: Annotated[Caller, needs("read")], dataset: str = "default"):
         caller.require(dataset)
 
 Rights: ``embed`` (the gateway), ``read`` and ``write`` (the memory; ``write`` reads too), ``admin``
@@ -14,8 +14,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from fastapi import Security
+from fastapi.openapi.models import HTTPBearer
+from fastapi.security.base import SecurityBase
 from starlette.requests import HTTPConnection  # noqa: TC002 -- FastAPI reads it at run time
 
 from unabridged.server.keys import SCOPES
@@ -23,17 +26,18 @@ from unabridged.server.problems import Problem
 from unabridged.server.settings import is_loopback
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from unabridged.server.keys import Key, KeyRing
 
-__all__ = ["ANYBODY", "Caller", "authenticate", "authorised", "caller_of", "is_near", "is_public"]
+__all__ = ["ANYBODY", "Authorised", "Caller", "authenticate", "caller_of", "is_near", "is_public", "needs"]
 
 _IMPLIED = {"admin": SCOPES, "write": ("write", "read")}
 # What a browser loads before anybody can show a key: the page and its parts hold no data.
 _PUBLIC = {"/", "/health", "/healthz", "/livez", "/ready", "/readyz", "/favicon.ico", "/index.html", "/robots.txt"}
 _HANDED_ON = {"forwarded", "x-forwarded-for", "x-real-ip"}
 _PUBLIC_FOLDERS = ("/assets/", "/static/")
+_ABOUT_KEYS = "A key of `unabridged serve keys add`. On loopback none is needed, until there is one."
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +71,30 @@ class Caller:
 ANYBODY = Caller("-", "loopback")  # on loopback, without keys
 
 
-def authorised(scope: str) -> Callable[[HTTPConnection], Caller]:
-    """A dependency: the caller, or problem 403 where the key lacks the right."""
-    if scope not in SCOPES:
-        raise ValueError(f"no such right: {scope}")
+class Authorised(SecurityBase):
+    """A dependency: the caller, or problem 403 where the key lacks the right; ``None`` takes a key with any."""
 
-    def depends(connection: HTTPConnection) -> Caller:
-        return caller_of(connection.scope, scope)
+    def __init__(self, right: str | None) -> None:
+        if right is not None and right not in SCOPES:
+            raise ValueError(f"no such right: {right}")
+        self.right = right
+        self.scheme_name = "bearer"
+        self.model = HTTPBearer(description=_ABOUT_KEYS)
 
-    return depends
+    def __call__(self, connection: HTTPConnection) -> Caller:
+        """The caller of a request."""
+        return caller_of(connection.scope, self.right)
+
+
+def needs(right: str | None) -> Any:
+    """What a route asks of its caller, as a dependency; the OpenAPI document says it of the operation.
+
+    >>> needs("fly")
+    Traceback (most recent call last):
+    ...
+    ValueError: no such right: fly
+    """
+    return Security(Authorised(right), scopes=[] if right is None else [right])
 
 
 def caller_of(scope: Mapping[str, object], right: str | None) -> Caller:

@@ -2,15 +2,15 @@
 
 from dataclasses import asdict
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 
-from unabridged.server.auth import authorised
+from unabridged.server.auth import needs
 from unabridged.server.memory.saying import told
 from unabridged.server.wire import dumps
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/v1/gb", tags=["keeping"], dependencies=[Depends(authorised("admin"))])
+router = APIRouter(prefix="/v1/gb", tags=["keeping"], dependencies=[needs("admin")])
 
 
 @router.get("/configuration", responses=told(), operation_id="get_configuration")

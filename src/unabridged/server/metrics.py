@@ -12,7 +12,7 @@ from fastapi import APIRouter
 from starlette.requests import Request  # noqa: TC002 -- FastAPI reads it at run time
 from starlette.responses import Response
 
-from unabridged.server.auth import caller_of
+from unabridged.server.auth import needs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,9 +95,14 @@ def _head(name: str, kind: str, about: str) -> Iterator[str]:
     yield f"# TYPE unabridged_{name} {kind}"
 
 
-@router.get("/metrics", summary="Counts for Prometheus", response_class=Response)
+@router.get(
+    "/metrics",
+    summary="Counts for Prometheus",
+    response_class=Response,
+    dependencies=[needs(None)],
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "In its text format."}},
+)
 async def metrics(request: Request) -> Response:
     """Requests by route and status, their seconds, texts, tokens; a key with any right opens it."""
-    caller_of(request.scope, None)
     server = request.app.state.server
     return Response("\n".join(server.metrics.lines(server.room)) + "\n", media_type=_FORMAT)

@@ -16,6 +16,7 @@ from fastapi import APIRouter
 from starlette.requests import Request  # noqa: TC002 - FastAPI reads the annotations
 from starlette.responses import Response
 
+from unabridged.server.etags import is_known
 from unabridged.server.problems import Problem
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def _sent(request: Request, path: str, keep: Mapping[str, str]) -> Response:
     if asset is None:
         raise Problem(404, "the page has no such file", code="not_found")
     headers = {**_ALWAYS, **keep, "ETag": asset.etag}
-    if request.headers.get("if-none-match") == asset.etag:
+    if is_known(request.headers, asset.etag):
         return Response(status_code=304, headers=headers)
     if "gzip" in request.headers.get("accept-encoding", ""):
         return Response(asset.packed, media_type=asset.media_type, headers={**headers, "Content-Encoding": "gzip"})

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from unabridged.errors import InputError
-from unabridged.server.auth import Caller, authorised
+from unabridged.server.auth import Caller, needs
 from unabridged.server.memory.saying import told
 from unabridged.server.preview_cuts import Recipe, cut, tokenizers
 from unabridged.server.preview_files import KINDS
@@ -37,9 +37,7 @@ async def _living(app: FastAPI) -> AsyncIterator[None]:
             await run_sync(found.close)
 
 
-router = APIRouter(
-    prefix="/v1/gb/preview", tags=["preview"], dependencies=[Depends(authorised("read"))], lifespan=_living
-)
+router = APIRouter(prefix="/v1/gb/preview", tags=["preview"], dependencies=[needs("read")], lifespan=_living)
 
 
 class _Source(BaseModel):
@@ -176,7 +174,7 @@ def _image(state: State, document: str) -> Response:
 
 
 @router.post("/cuts", responses=told(), operation_id="preview_cut")
-def _cut(caller: Annotated[Caller, Depends(authorised("read"))], state: State, asked: _Cuts) -> Response:
+def _cut(caller: Annotated[Caller, needs("read")], state: State, asked: _Cuts) -> Response:
     """Cut a document by each recipe: chunks, figures and what they would cost; nothing is spent unless asked."""
     if asked.tokenizer not in tokenizers():
         raise InputError(f"tokenizer: not one of {', '.join(tokenizers())}")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
+from unabridged.server.auth import needs
 from unabridged.server.gateway import cohere, ollama, openai, tei
 
 __all__ = ["direct", "router"]
 
-router = APIRouter()
+router = APIRouter(dependencies=[needs("embed")])
 for _shape in (openai, cohere, ollama, tei):
     router.include_router(_shape.router)
 

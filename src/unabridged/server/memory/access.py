@@ -8,16 +8,16 @@ from starlette.requests import HTTPConnection
 
 from unabridged.memory import Memory
 from unabridged.memory.memory import DATASET
-from unabridged.server.auth import Caller, authorised
+from unabridged.server.auth import Caller, needs
 from unabridged.server.problems import Problem
 from unabridged.server.state import Server
 
 __all__ = ["Administrator", "Dataset", "Read", "Reader", "Write", "Writer", "refuse_snapshots", "server_of"]
 
 Dataset = Annotated[str, Query(min_length=1, description="Which dataset of the server's place.")]
-Reader = Annotated[Caller, Depends(authorised("read"))]
-Writer = Annotated[Caller, Depends(authorised("write"))]
-Administrator = Annotated[Caller, Depends(authorised("admin"))]
+Reader = Annotated[Caller, needs("read")]
+Writer = Annotated[Caller, needs("write")]
+Administrator = Annotated[Caller, needs("admin")]
 
 
 def server_of(connection: HTTPConnection) -> Server:
@@ -34,7 +34,7 @@ def _opened(scope: str) -> Callable[..., Memory]:
 
     def depends(
         connection: HTTPConnection,
-        caller: Annotated[Caller, Depends(authorised(scope))],
+        caller: Annotated[Caller, needs(scope)],
         dataset: Dataset = DATASET,
     ) -> Memory:
         caller.require(dataset)

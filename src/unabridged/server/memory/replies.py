@@ -1,6 +1,5 @@
 """Replies of the memory API: JSON with an ETag, text by byte ranges, and what a cache may do with them."""
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -10,8 +9,9 @@ from fastapi import Request
 from starlette.responses import Response
 
 from unabridged.memory.plain import plain
+from unabridged.server.etags import etag_of, is_known
 
-__all__ = ["PLAIN_TEXT", "bytes_reply", "etag_of", "reply"]
+__all__ = ["PLAIN_TEXT", "bytes_reply", "etag_of", "json_of", "reply"]
 
 PLAIN_TEXT = "text/plain; charset=utf-8"
 # What a document says is shown, never run: no script, no style, no frame, no other type than the one said.
@@ -22,22 +22,13 @@ _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 
 def reply(request: Request, data: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """``data`` as JSON; a GET has an ETag, and is answered with 304 where the caller has that already."""
-    body = _json(data)
+    body = json_of(data)
     return _conditional(request, body, "application/json", status, dict(headers or {}))
 
 
-def _json(data: Any) -> bytes:
+def json_of(data: Any) -> bytes:
     """JSON by the standard library: metadata may hold whole numbers of any length, which faster ones refuse."""
     return json.dumps(plain(data), ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
-
-
-def etag_of(body: bytes) -> str:
-    """A strong ETag: equal bodies have equal ones.
-
-    >>> etag_of(b"a") == etag_of(b"a") != etag_of(b"b")
-    True
-    """
-    return f'"{hashlib.sha256(body).hexdigest()[:32]}"'
 
 
 def bytes_reply(
@@ -59,15 +50,9 @@ def bytes_reply(
 def _conditional(request: Request, body: bytes, media_type: str, status: int, headers: dict[str, str]) -> Response:
     if request.method in {"GET", "HEAD"} and status == 200:
         headers |= {**_FRESH, "ETag": etag_of(body)}
-        if _known(request.headers.get("if-none-match", ""), headers["ETag"]):
+        if is_known(request.headers, headers["ETag"]):
             return Response(status_code=304, headers=headers)
     return Response(body, status_code=status, media_type=media_type, headers=headers)
-
-
-def _known(given: str, etag: str) -> bool:
-    """Whether the caller's copy is this one; ``W/`` says nothing where bodies are equal to the byte."""
-    tags = [tag.strip().removeprefix("W/") for tag in given.split(",")]
-    return etag in tags or "*" in tags
 
 
 def _outdated(request: Request, body: bytes) -> bool:

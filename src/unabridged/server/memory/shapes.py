@@ -23,16 +23,16 @@ from unabridged.memory import (
     erasure,
     exchange,
     graph,
-    recall_data,
     records,
-    remember_data,
     series,
     stats,
-    timeline,
-    trajectory,
     verify,
 )
 from unabridged.memory.artifacts import Counts
+from unabridged.memory.recall import data as recall_data
+from unabridged.memory.recall import timeline
+from unabridged.memory.remember import data as remember_data
+from unabridged.memory.remember import trajectory
 
 __all__ = ["page_of", "several", "shape"]
 
