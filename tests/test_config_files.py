@@ -290,6 +290,14 @@ def test_case_46_a_slip_of_the_pen_finds_its_key(key, data) -> None:
     assert f"did you mean {key}?" in refused({"embedding": {slip: None}})
 
 
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [("maxTokens", "maxChunkSize"), ("chunk_size", "maxChunkSize"), ("overlap", "overlapSize"), ("chunk-overlap", "overlapSize"), ("min_tokens", "minChunkSize")],
+)  # fmt: skip
+def test_case_46_what_others_call_it_is_told_ours(name, ours) -> None:
+    assert f"{name}: unknown key, did you mean {ours}?" in refused({"embedding": {"chunking": {name: 100}}})
+
+
 @pytest.mark.parametrize("name", ["base_url", "BASE-URL", "baseUrl"])
 def test_case_46_other_spellings_find_theirs(name) -> None:
     assert nearest(name, keys_at(("embedding",))) == "baseURL"

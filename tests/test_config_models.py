@@ -302,3 +302,21 @@ def test_a_memory_is_opened_where_the_settings_say(tmp_path) -> None:
     assert (tmp_path / "memory").is_dir()
     with pytest.raises(ConfigError, match="dbPath: not given"):
         load_config().memory()
+
+
+@pytest.mark.parametrize(
+    ("settings", "build"),
+    [
+        ({"embedding": {"provider": "${X}", "model": "m"}}, "embedder"),
+        ({"embedding": {"provider": "${X}", "model": "m"}}, "explain"),
+        ({"embedding": {"model": "${X}"}}, "embedder"),
+        ({"embedding": {"model": "hashing", "tokenizer": "${X}"}}, "embedder"),
+        ({"embedding": {"fallbacks": [{"provider": "${X}"}]}}, "embedder"),
+        ({"chat": {"provider": "${X}", "model": "m"}}, "asker"),
+    ],
+)
+def test_case_47_an_error_quotes_the_variable_and_not_its_value(settings, build) -> None:
+    with pytest.raises(ConfigError) as raised:
+        getattr(load_config(settings, environ={"X": "sesame-open"}), build)()
+    assert "sesame-open" not in str(raised.value)
+    assert "'${X}'" in str(raised.value)

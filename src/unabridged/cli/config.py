@@ -85,6 +85,8 @@ def _check(path: _Path = None) -> None:
 
     found = load_config(path)
     found.explain()
+    found.asker()
+    found.search()
     for line in found.notes:
         note(f"note: {line}")
     put(f"{path or 'the embedded default'}: in order\n")

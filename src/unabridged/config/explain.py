@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr
 
-from unabridged.config.build import build_embedder, chunking_of
+from unabridged.config.build import chunking_of
 from unabridged.config.model import ChunkingSettings
 from unabridged.config.problems import is_secret
 from unabridged.embedding.plan import Chunking
@@ -61,7 +61,7 @@ def masked(config: Config) -> dict[str, Any]:
 
 def explain(config: Config) -> Explanation:
     """Build the embedder, which sends nothing, and say what it works with."""
-    with build_embedder(config) as embedder:
+    with config.embedder() as embedder:
         figures = (replace(one, value=_hidden(one.value, config.secrets)) for one in _figures(config, embedder))
         return Explanation(masked(config), tuple(figures), config.notes)
 

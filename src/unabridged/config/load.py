@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,11 @@ from unabridged.config.model import ChunkingSettings, ProviderSettings, Settings
 from unabridged.config.predecessor import translated
 from unabridged.config.problems import all_in_one, problems_of
 from unabridged.config.sources import PREDECESSOR, Block, read
-from unabridged.config.variables import secrets, substitute
+from unabridged.config.variables import as_written, secrets, substitute, values_of
+from unabridged.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from unabridged.config.explain import Explanation
     from unabridged.config.jsonc import Path as KeyPath
@@ -36,13 +38,15 @@ _OF_THE_MODEL = ("fallbacks", "limit", "max_input_chars", "tokenizer")
 class Config:
     """Checked settings, and where they came from. Secrets stay masked in every printed form.
 
-    ``notes`` say what was accepted without effect, ``secrets`` what variables brought in that nothing may print.
+    ``notes`` say what was accepted without effect, ``secrets`` what variables brought in that nothing may print,
+    ``variables`` all that they brought in, by name.
     """
 
     settings: Settings
     block: Block = field(repr=False)
     notes: tuple[str, ...] = ()
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
 
     def __repr__(self) -> str:
         from unabridged.config.explain import masked
@@ -72,19 +76,22 @@ class Config:
         """
         from unabridged.config.build import build_embedder
 
-        return build_embedder(self, **overrides)
+        with _as_written(self.variables):
+            return build_embedder(self, **overrides)
 
     def asker(self, **overrides: Any) -> Asker | None:
         """The chat that these settings describe, ``None`` without one; ``overrides`` are options of ``Asker``."""
         from unabridged.config.build_memory import build_asker
 
-        return build_asker(self, **overrides)
+        with _as_written(self.variables):
+            return build_asker(self, **overrides)
 
     def search(self) -> WebSearch | None:
         """The web search that these settings describe, ``None`` without one."""
         from unabridged.config.build_memory import build_search
 
-        return build_search(self)
+        with _as_written(self.variables):
+            return build_search(self)
 
     def memory(self, **options: Any) -> Memory:
         """The memory at ``dbPath`` with this embedder, chat and web search; ``options`` are those of ``Memory.open``.
@@ -93,7 +100,8 @@ class Config:
         """
         from unabridged.config.build_memory import build_memory
 
-        return build_memory(self, **options)
+        with _as_written(self.variables):
+            return build_memory(self, **options)
 
     def with_model(
         self,
@@ -150,7 +158,22 @@ def load_config(source: Source | None = None, *, environ: Mapping[str, str] | No
     written, notes = translated(block.settings) if theirs else (dict(block.settings), ())
     variables = os.environ if environ is None else environ
     settings = _checked(block, written, variables)
-    return Config(settings, block, (*notes, *_without_effect(settings)), secrets(written, variables))
+    return Config(
+        settings,
+        block,
+        (*notes, *_without_effect(settings)),
+        secrets(written, variables),
+        values_of(written, variables),
+    )
+
+
+@contextmanager
+def _as_written(variables: Mapping[str, str]) -> Iterator[None]:
+    """Errors quote what stands in the file, never what a variable brought in."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(error.path, as_written(error.problem, variables), advice=error.advice) from None
 
 
 def _checked(block: Block, written: Mapping[str, Any], environ: Mapping[str, str]) -> Settings:

@@ -26,6 +26,13 @@ _SECRET_KEYS = frozenset({"apiKey", "rerankApiKey", "headers", "keys"})
 _TELLING = re.compile(r"key|token|secret|password|credential|authorization|headers", re.IGNORECASE)
 # May hold a password where one does not belong.
 _UNQUOTED_KEYS = _SECRET_KEYS | {"baseURL"}
+# What others call a key of ours.
+_OTHERS_CALL_IT = {
+    "maxChunkSize": ("maxTokens", "maxSize", "chunkSize", "chunkTokens", "size", "tokens", "chunkLength", "windowSize"),
+    "overlapSize": ("overlap", "overlapTokens", "chunkOverlap", "stride"),
+    "minChunkSize": ("minTokens", "minSize", "minChunkTokens"),
+    "maxLinesPerChunk": ("maxLines", "lines"),
+}
 _EXPECTED = {
     "int_type": "a whole number",
     "float_type": "a number",
@@ -85,13 +92,19 @@ def _problem(fault: Any, written: Mapping[str, Any]) -> tuple[Path, str]:
 def _unknown(path: Path) -> str:
     known = keys_at(path[:-1])
     name = str(path[-1])
-    near = nearest(name, known)
+    near = _meant(name, known) or nearest(name, known)
     if near is not None:
         return f"unknown key, did you mean {near}?"
     elsewhere = next((place for place, keys in places().items() if name in keys), None)
     if elsewhere is not None:
         return f"unknown key here, did you mean {spell((*elsewhere, name))}?"
     return f"unknown key, known are {', '.join(known)}"
+
+
+def _meant(name: str, known: Iterable[str]) -> str | None:
+    plain = name.replace("_", "").replace("-", "").lower()
+    named = (ours for ours in known if plain in map(str.lower, _OTHERS_CALL_IT.get(ours, ())))
+    return next(named, None)
 
 
 def _found(path: Path, written: Any) -> str:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from unabridged.config.jsonc import Path
 
-__all__ = ["Substitution", "references", "secrets", "substitute"]
+__all__ = ["Substitution", "as_written", "references", "secrets", "substitute", "values_of"]
 
 # $$ | ${NAME} | ${NAME:-default} | anything else that opens like a reference, which is a mistake
 _REFERENCE = re.compile(r"\$\$|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^{}]*))?\}|(?P<broken>\$\{)")
@@ -69,13 +69,36 @@ def secrets(tree: Any, environ: Mapping[str, str]) -> frozenset[str]:
     >>> secrets({"baseURL": "https://${HOST}/${A_KEY}/v1"}, {"HOST": "host", "A_KEY": "sk-1234"})
     frozenset({'sk-1234'})
     """
-    if isinstance(tree, dict):
-        return frozenset().union(*(secrets(item, environ) for item in tree.values()))
-    if isinstance(tree, list | tuple):
-        return frozenset().union(*(secrets(item, environ) for item in tree))
+    brought = values_of(tree, environ).items()
+    return frozenset(value for name, value in brought if _SECRET.search(name) and len(value) >= _SHORTEST)
+
+
+def values_of(tree: Any, environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables that the strings of ``tree`` are made of, with their values.
+
+    >>> values_of({"model": "${WHICH:-x}", "keys": ["${A_KEY}"]}, {"A_KEY": "sk-1234"})
+    {'A_KEY': 'sk-1234'}
+    """
+    if isinstance(tree, dict | list | tuple):
+        found: dict[str, str] = {}
+        for item in tree.values() if isinstance(tree, dict) else tree:
+            found |= values_of(item, environ)
+        return found
     names = references(tree) if isinstance(tree, str) else ()
-    values = (environ.get(name, "") for name in names if _SECRET.search(name))
-    return frozenset(value for value in values if len(value) >= _SHORTEST)
+    return {name: environ[name] for name in names if environ.get(name)}
+
+
+def as_written(message: str, values: Mapping[str, str]) -> str:
+    """A message that quotes what was found, with the variable in the place of its value (case 47).
+
+    >>> as_written("found 'sk-1234', known are a, b", {"A_KEY": "sk-1234"})
+    "found '${A_KEY}', known are a, b"
+    """
+    for name, value in values.items():
+        message = message.replace(repr(value), f"'${{{name}}}'")
+        if len(value) >= _SHORTEST and _SECRET.search(name):
+            message = message.replace(value, f"${{{name}}}")
+    return message
 
 
 def _problem(text: str, environ: Mapping[str, str]) -> str | None:
