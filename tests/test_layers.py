@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 SRC = Path(__file__).parents[1] / "src" / "unabridged"
 
 FLOORS: list[set[str]] = [
-    {"errors", "types"},
+    {"advice", "errors", "types"},
     {"text", "providers"},
     {"embedding"},
     {"memory"},
@@ -98,3 +99,21 @@ def test_one_library_one_room(library: str) -> None:
 @pytest.mark.parametrize("name", modules())
 def test_files_are_short(name: str) -> None:
     assert len(modules()[name].read_text("utf-8").splitlines()) <= 400
+
+
+def test_the_plan_of_the_house_names_what_is_there() -> None:
+    root = SRC.parents[1]
+    text = (root / "docs" / "architecture.md").read_text("utf-8")
+    named = set(re.findall(r"`([a-z_]+(?:/[a-z_*]+)*(?:/|\.py|\.jsonl))`", text))
+    assert len(named) > 40
+    folders = (root, SRC, *(SRC / name for name in ("memory", "memory/remember", "memory/recall", "text/segmenters")))
+    assert not {each for each in named if not any(list(folder.glob(each.rstrip("/"))) for folder in folders)}
+
+
+def test_the_plan_of_the_house_has_every_floor() -> None:
+    text = (SRC.parents[1] / "docs" / "architecture.md").read_text("utf-8")
+    table = text.split("\n\n")[2].splitlines()[2:]
+    named = [set(re.findall(r"`([a-z]+)(?:/|\.py)`", row.split("|")[1])) for row in table]
+    assert set().union(*named) == set().union(*FLOORS)
+    lowest = [min(map(floor, row)) for row in named]
+    assert lowest == sorted(lowest, reverse=True)
