@@ -36,7 +36,7 @@ SLEEPER = """
 import sys
 from unabridged.errors import Conflict
 from unabridged.memory import Memory
-from unabridged.memory.lock import LeaseLock
+from unabridged.memory.lease import LeaseLock
 memory = Memory.open(sys.argv[1], lock="lease")
 lock = memory.store.place.lock
 lock._seconds = 1.0

@@ -22,17 +22,8 @@ import pyarrow as pa
 from unabridged.errors import InputError, NotFound, StoreError
 from unabridged.memory.commits import HEAD_SCHEMA, Head, Place, head_row
 from unabridged.memory.dataset import Handle, Lake
-from unabridged.memory.lock import (
-    LEASE_SCHEMA,
-    FileLock,
-    FileReaders,
-    LeaseLock,
-    LeaseReaders,
-    Lock,
-    Readers,
-    ThreadLock,
-    held,
-)
+from unabridged.memory.lease import LEASE_SCHEMA, LeaseLock, LeaseReaders
+from unabridged.memory.lock import FileLock, FileReaders, Lock, Readers, ThreadLock, held
 from unabridged.memory.schema import INDEXES, OUTSIDE, SCHEMA_VERSION, TABLES, arrow_schema
 from unabridged.memory.trouble import Gone
 from unabridged.memory.values import checked_name, new_id, now
@@ -218,7 +209,9 @@ class Catalog:
     def place(self, info: DatasetInfo) -> Place:
         """A dataset's tables, its locks, and the readers that are registered."""
         writer, upkeep, build = (self._guard(info, name) for name in ("writer", "upkeep", "build"))
-        return Place(self.lake, info.id, info.name, writer, upkeep, build, self._readers(info))
+        loose = ("head", *OUTSIDE, *(["leases"] if self.leases else []))
+        outside = None if self.leases else self._guard(info, "outside")
+        return Place(self.lake, info.id, info.name, writer, upkeep, build, self._readers(info), outside, loose)
 
     def _guard(self, info: DatasetInfo, name: str) -> Lock:
         if self.leases:

@@ -22,7 +22,15 @@ import pyarrow as pa
 
 from unabridged.errors import Conflict, StoreError
 from unabridged.memory.lock import Lock, Readers, held
-from unabridged.memory.schema import VECTOR_TABLES, columns_of, from_table, to_table, vector_column, vector_field
+from unabridged.memory.schema import (
+    OUTSIDE,
+    VECTOR_TABLES,
+    columns_of,
+    from_table,
+    to_table,
+    vector_column,
+    vector_field,
+)
 from unabridged.memory.trouble import Gone
 from unabridged.memory.values import new_id
 from unabridged.memory.where import equals, literal
@@ -90,7 +98,11 @@ def _head(rows: pa.Table) -> Head:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one dataset lies, and what guards it."""
+    """Where one dataset lies, and what guards it.
+
+    ``outside`` guards the tables outside the commit, where an operating system does: a lease for each row that is
+    written there would cost more than the row. ``loose`` are the tables that no head names.
+    """
 
     lake: Lake
     id: str
@@ -99,6 +111,8 @@ class Place:
     upkeep: Lock
     build: Lock
     readers: Readers
+    outside: Lock | None = None
+    loose: tuple[str, ...] = ("head", *OUTSIDE)
 
     def open(self, table: str, version: int | None = None, *, fenced: bool = True) -> Handle:
         """One of its tables."""
@@ -359,7 +373,7 @@ class Store:
     def _writing(self) -> Iterator[Writing]:
         """The writer's lock, with every table at the head."""
         if self.read_only:
-            raise StoreError("this memory was opened read_only; open it without to write")
+            raise StoreError("this memory was opened read-only", advice="writable")
         with held(self.place.lock):
             view = self.view()
             if view.head.writer != self.me or self.dirty or not self._at(view.head):

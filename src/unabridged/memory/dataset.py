@@ -15,12 +15,14 @@ from __future__ import annotations
 import datetime as dt
 import os
 import threading
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from unabridged.errors import Conflict, MissingExtra
 from unabridged.memory.pieces import APPEND_ROWS, TOKENS, Pieces
+from unabridged.memory.searches import Searches
 from unabridged.memory.trouble import told
 
 if TYPE_CHECKING:
@@ -30,9 +32,22 @@ if TYPE_CHECKING:
 
 __all__ = ["Handle", "Lake"]
 
-PROBES = 200  # partitions of a vector index looked into, of 256 at a million rows (pieces.py: what that finds)
-REFINED = 200  # the nearest by the index's two bits a dimension that are compared by their whole vectors
+READ_CACHE = 512 << 20  # bytes of indexes: the hot pages of a million records
+WRITE_CACHE = 64 << 20  # the same, for LanceDB, which looks up the rows that a merge or a deletion changes
+MANIFESTS = 32 << 20  # bytes of manifests and the like; unbounded they grew by 0.3 MB a commit
 _WIDE = 6  # columns from which the rows are found first: a tail of 12 fragments was read in 1.7 ms, not 4.7
+
+
+class Caches:
+    """What stays in memory of a place's tables: bounded, or each commit would leave its versions' manifests there."""
+
+    def __init__(self, lance: Any, lancedb: Any, *, writing: int) -> None:
+        self.reading = lance.Session(index_cache_size_bytes=READ_CACHE, metadata_cache_size_bytes=MANIFESTS)
+        self.writing = lancedb.Session(index_cache_size_bytes=writing, metadata_cache_size_bytes=MANIFESTS)
+
+
+_caches: weakref.WeakValueDictionary[str, Caches] = weakref.WeakValueDictionary()  # by place, while it is open
+_mutex = threading.Lock()
 
 
 class Lake:
@@ -56,9 +71,14 @@ class Lake:
         self.fine = not uri.startswith(("memory://", "db://"))  # whether Lance's own calls reach it
         self._options = dict(storage_options or {}) or None
         self._lance = lance
-        self._session: Any = None
+        if self.fine:
+            with _mutex:
+                self._caches = _caches.get(uri) or Caches(lance, lancedb, writing=WRITE_CACHE)
+                _caches[uri] = self._caches
+        else:  # another process's, or a store of its own: nothing is shared with others of the same name
+            self._caches = Caches(lance, lancedb, writing=READ_CACHE)
         with told("opening the store"):
-            self.db = lancedb.connect(uri, storage_options=self._options)
+            self.db = lancedb.connect(uri, storage_options=self._options, session=self._caches.writing)
 
     def names(self) -> list[str]:
         """The names of all tables."""
@@ -89,12 +109,11 @@ class Lake:
     def dataset(self, name: str, version: int | None) -> Any:
         """A table at one version, as Lance sees it; all share one cache."""
         uri = f"{self.uri.rstrip('/')}/{name}.lance"
-        found = self._lance.dataset(uri, version=version, storage_options=self._options, session=self._session)
-        self._session = self._session or found.session()
-        return found
+        how = {"version": version, "storage_options": self._options, "session": self._caches.reading}
+        return self._lance.dataset(uri, **how)
 
 
-class Handle(Pieces):
+class Handle(Pieces, Searches):
     """One table, seen at one version; a writer's handle moves with what it writes.
 
     Every fenced write must move the table by exactly one version: anything else means that somebody
@@ -213,60 +232,6 @@ class Handle(Pieces):
         """Whole rows by their position in a whole read, in the order asked."""
         return self._reader().take(offsets) if self._lake.fine else self._searched().take_offsets(offsets).to_arrow()
 
-    @told("searching by vector")
-    def nearest(
-        self,
-        vector: Any,
-        k: int,
-        *,
-        where: str | None = None,
-        columns: Sequence[str] = ("id",),
-        probes: int | None = None,
-        refine: int | None = None,
-        exact: bool = False,
-    ) -> pa.Table:
-        """The ``k`` rows nearest by cosine, with ``_distance`` (0 … 2) and their ``_rowid``, where there is one.
-
-        ``exact`` ignores the index; ``probes`` is the fewest partitions of it that are looked into; ``refine``
-        times ``k`` of the nearest by the index, which holds shortened vectors, are compared by their whole ones.
-        """
-        names = [*columns, "_distance"]
-        if not self._lake.fine:
-            query = self._searched().search(vector, vector_column_name="vector").distance_type("cosine")
-            query = query.bypass_vector_index() if exact else query
-            return _narrowed(query, where, names, k)
-        asked = {"column": "vector", "q": vector, "k": k, "metric": "cosine", "use_index": not exact}
-        asked |= {"minimum_nprobes": probes or PROBES, "refine_factor": refine or -(-REFINED // k)}
-        how = {"columns": names, "filter": where, "prefilter": True, "with_row_id": True}
-        return self._reader().to_table(nearest=asked, **how)
-
-    @told("searching by text")
-    def match(
-        self,
-        text: str,
-        column: str,
-        k: int,
-        *,
-        where: str | None = None,
-        columns: Sequence[str] = ("id",),
-        phrase: bool = False,
-        every: bool = False,
-    ) -> pa.Table:
-        """The ``k`` rows that match ``text`` best by BM25, with ``_score``; ``every``: all of its words."""
-        from lance import query as asking
-
-        how: dict[str, Any] = {} if phrase or not every else {"operator": asking.FullTextOperator.AND}
-        kind: Any = asking.PhraseQuery if phrase else asking.MatchQuery
-        names = [*columns, "_score"]
-        if self._lake.fine:
-            how = {"full_text_query": kind(text, column, **how), "limit": k}
-            return self._reader().to_table(columns=names, filter=where, prefilter=True, with_row_id=True, **how)
-        from lancedb import query as elsewhere
-
-        how = {"operator": elsewhere.FullTextOperator.AND} if how else {}
-        kind = elsewhere.PhraseQuery if phrase else elsewhere.MatchQuery
-        return _narrowed(self._searched().search(kind(text, column, **how), query_type="fts"), where, names, k)
-
     # -- writing ----------------------------------------------------------------------------------
 
     @told("appending")
@@ -331,10 +296,15 @@ class Handle(Pieces):
         """Keep this version until the tag goes."""
         self._opened().tags.create(name, self._at)
 
+    @told("listing tags")
+    def tags(self) -> set[str]:
+        """The names of the tags."""
+        return set(self._opened().tags.list())
+
     @told("removing a tag")
     def untag(self, name: str) -> None:
         """Let go of a tagged version."""
-        if name in self._opened().tags.list():
+        if name in self.tags():
             self._opened().tags.delete(name)
 
     @told("listing versions")
@@ -368,11 +338,6 @@ class Handle(Pieces):
         """In a store without finer calls: compact, index and clean up in one."""
         self._writer().optimize(cleanup_older_than=dt.timedelta(seconds=3600))
         self.latest()
-
-
-def _narrowed(query: Any, where: str | None, columns: list[str], k: int) -> pa.Table:
-    query = query.where(where, prefilter=True) if where else query
-    return query.select(columns).limit(k).to_arrow()
 
 
 def _ordering(order: Sequence[tuple[str, bool]]) -> Any:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from unabridged.errors import InputError, NotFound
-from unabridged.memory.residue import Left, redact
+from unabridged.memory.residue import Left, redact, reword
 from unabridged.memory.settle import changed_rows, fetch
 from unabridged.memory.temporal import ended
 from unabridged.memory.where import among, batched, both, either, equals
@@ -30,13 +30,14 @@ _OF_ARTIFACTS = ("entity_artifact", "edge_artifact", "contradiction")
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """What a deletion removed, and which facts it opened again; by id."""
+    """What a deletion removed, which facts it opened again, and which it told in a remaining source's words; by id."""
 
     artifacts: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
     edges: tuple[str, ...] = ()
     images: tuple[str, ...] = ()
     reopened: tuple[str, ...] = ()
+    reworded: tuple[str, ...] = ()
 
 
 def checked_policy(value: str) -> str:
@@ -83,7 +84,7 @@ def remove(
     done = removal.run()
     left = Left(draft.view, set(doomed), entities or {}, texts or {}, fresh)
     redact(draft, removal.mentioned - set(done.entities), left)
-    return done
+    return replace(done, reworded=tuple(reword(draft, removal.stated(done.edges), left)))
 
 
 def withdraw(draft: Draft, *, entities: Iterable[str] = (), edges: Iterable[str] = ()) -> Deletion:
@@ -121,10 +122,11 @@ class _Removal:
         self.closed = closed
         self.supporters: dict[str, str] = {}
         self.mentioned: set[str] = set()
+        self.edges: dict[str, Edge] = {}
 
     def run(self) -> Deletion:
         said = self._links("to_id", self.doomed, _OF_ARTIFACTS)
-        edges = self._edges(said)
+        self.edges = edges = self._edges(said)
         lost_edges = self._unsupported_edges(edges)
         lost_entities = self._unsupported_entities(said, [edges[e] for e in lost_edges])
         reopened = self._reopen(edges, said, lost_edges)
@@ -144,6 +146,10 @@ class _Removal:
             tuple(images),
             tuple(edge.id for edge in reopened if edge.id not in lost_edges),
         )
+
+    def stated(self, lost: Iterable[str]) -> dict[str, Edge]:
+        """The facts that lose a source and keep another."""
+        return {key: edge for key, edge in self.edges.items() if key in self.supporters and key not in lost}
 
     def withdraw(self, edges: dict[str, Edge], entities: set[str]) -> Deletion:
         """Remove facts and entities themselves, whoever states them."""

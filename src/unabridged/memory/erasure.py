@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 from unabridged.embedding.embedder import Embedder
 from unabridged.embedding.forgetting import forget
 from unabridged.errors import InputError, StoreError
+from unabridged.memory import snapshots
 from unabridged.memory.catalog import local_path
 from unabridged.memory.deletion import Deletion, descendants, remove
 from unabridged.memory.lock import held
+from unabridged.memory.outside import again
 from unabridged.memory.paging import metadata_where, optional
 from unabridged.memory.schema import INDEXES, OUTSIDE
 from unabridged.memory.values import metadata_tags
@@ -27,7 +29,7 @@ from unabridged.memory.where import among, batched, both, either, equals
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from unabridged.memory.commits import Draft, View, Writing
+    from unabridged.memory.commits import Draft, Place, View, Writing
     from unabridged.memory.dataset import Handle
     from unabridged.memory.memory import Memory
 
@@ -95,13 +97,13 @@ def purge(memory: Memory, *, drop_snapshots: bool = False, wait: float = 0.0) ->
     if not store.place.lake.fine:  # in this process only: there are no files
         memory.upkeep.step(wait=wait)
         return Purge(0, 0, memory.images.sweep())
+    snapshots.sweep(store)
     with held(store.place.upkeep), held(store.place.build):
         _wait_for_readers(memory, wait)
         freed, rewritten = store.turn(_purge_tables)
         for table in ("head", *OUTSIDE):
-            handle = store.place.open(table, fenced=False)
-            rewritten += _rewrite(handle, table)
-            freed += handle.clean_older(0.0, unverified=True)
+            done = _purge_loose(store.place, table)
+            freed, rewritten = freed + done[0], rewritten + done[1]
     memory.upkeep.thorough()
     return Purge(freed, rewritten, memory.images.sweep())
 
@@ -109,9 +111,7 @@ def purge(memory: Memory, *, drop_snapshots: bool = False, wait: float = 0.0) ->
 def _let_go_of_snapshots(memory: Memory, *, drop: bool) -> None:
     named = memory.snapshots()
     if named and not drop:
-        raise StoreError(
-            f"{len(named)} snapshot(s) hold the old versions: drop them first, or pass drop_snapshots=True"
-        )
+        raise StoreError(f"{len(named)} snapshot(s) hold the old versions", advice="drop_snapshots")
     for snapshot in named:
         memory.drop_snapshot(snapshot.name)
 
@@ -120,7 +120,7 @@ def _wait_for_readers(memory: Memory, wait: float) -> None:
     end = time.monotonic() + wait
     while standing := len(memory.store.place.readers.standing()):
         if time.monotonic() >= end:
-            raise StoreError(f"{standing} registered reader(s) hold old versions: end them, or wait longer (wait=…)")
+            raise StoreError(f"{standing} registered reader(s) hold old versions", advice="wait_readers")
         time.sleep(0.05)
 
 
@@ -129,6 +129,15 @@ def _purge_tables(writing: Writing) -> tuple[int, int]:
     rewritten = sum(_rewrite(writing.touch(table), table) for table in writing.tables)
     writing.move(upkeep={"seq": writing.head.seq + 1, "cleaned": writing.head.seq + 1})
     return sum(handle.clean_older(0.0, unverified=True) for handle in writing.tables.values()), rewritten
+
+
+def _purge_loose(place: Place, table: str) -> tuple[int, int]:
+    """The same for a table that no head names. What a writer is about to commit looks like debris: it is kept out."""
+    guard = place.lock if table == "head" else place.outside
+    with contextlib.nullcontext() if guard is None else held(guard):
+        handle = place.open(table, fenced=False)
+        rewritten = again(lambda: _rewrite(handle, table))
+        return handle.clean_older(0.0, unverified=guard is not None), rewritten
 
 
 def _rewrite(handle: Handle, table: str) -> int:
@@ -182,7 +191,7 @@ def erase(
         raise InputError("erase: name a session_id, a source, metadata or artifacts")
     named = memory.snapshots()
     if named and not drop_snapshots:
-        raise StoreError(f"{len(named)} snapshot(s) hold what is to be erased: pass drop_snapshots=True")
+        raise StoreError(f"{len(named)} snapshot(s) hold what is to be erased", advice="drop_snapshots")
     doomed = memory.store.ask(lambda view: _doomed(view, where, artifacts))
     texts = [record.text for record in memory.artifacts.many(doomed)]
     # Kept vectors and answers first: of an erasure that is killed later, nobody could tell what to forget.

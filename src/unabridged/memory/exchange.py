@@ -8,6 +8,7 @@ of the same state are equal. In JSON Lines a vector is the base64 of its little-
 from __future__ import annotations
 
 import base64
+import contextlib
 import datetime as dt
 import hashlib
 import json
@@ -21,6 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from unabridged.errors import InputError, StoreError
+from unabridged.memory.lock import held
 from unabridged.memory.schema import (
     OUTSIDE,
     SCHEMA_VERSION,
@@ -202,12 +204,14 @@ def import_(memory: Memory, path: Path) -> Manifest:
         raise StoreError("the dataset to import into is not empty; choose another name")
     for key in manifest.files:
         memory.images.files.write(key, (path / "files" / key).read_bytes())
+    guard = memory.store.place.outside
     for table in _KEPT:
         place = memory.store.place.open(table, fenced=False)
-        if place.count():  # of an import that was killed before its commit
-            place.delete("true")
-        for rows in _read(path, manifest, table):
-            place.append(_fitted(rows, place.schema))
+        with contextlib.nullcontext() if guard is None else held(guard):
+            if place.count():  # of an import that was killed before its commit
+                place.delete("true")
+            for rows in _read(path, manifest, table):
+                place.append(_fitted(rows, place.schema))
     memory.store.turn(lambda writing: _import_tables(writing, path, manifest))
     memory.upkeep.after_commit(memory.store.view().head.seq)
     return manifest

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from unabridged.errors import ConfigError
+from unabridged.errors import ConfigError, UnabridgedError
 from unabridged.memory.schema import VECTOR_TABLES, columns_of, from_table, vector_column
 from unabridged.memory.vectors import (
     EmbedderLike,
@@ -19,29 +20,31 @@ from unabridged.memory.vectors import (
     missing_where,
     text_for,
 )
-from unabridged.memory.where import among, not_null
+from unabridged.memory.where import among, batched, both, not_null
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from unabridged.memory.commits import Draft, View
+    from unabridged.memory.commits import Draft, Store, View
     from unabridged.memory.memory import Memory
 
-__all__ = ["change", "fill", "lay", "reembed", "texts_of"]
+__all__ = ["change", "fill", "lay", "reembed", "refill", "texts_of"]
+
+_log = logging.getLogger("unabridged")
 
 
 def fill(memory: Memory, *, limit: int | None = None) -> int:
     """Give a vector to what has none, a batch a commit; how many got one."""
     embedder = memory.embedder
     if embedder is None:
-        raise ConfigError("embedder", "found none, expected one: pass it to Memory.open(…, embedder=…)")
+        raise ConfigError("embedder", "found none, expected one", advice="embedder")
     done = 0
     with memory.store.pinned() as view:
         for table in VECTOR_TABLES:
             for batch in batches(texts_of(view, table, missing_where(view.settings))):
                 part = batch if limit is None else batch[: limit - done]
                 if part:
-                    _store(memory, table, part, embedder)
+                    _store(memory.store, table, part, embedder)
                 done += len(part)
     return done
 
@@ -55,12 +58,23 @@ def texts_of(view: View, table: str, where: str | None) -> Iterator[tuple[str, s
                 yield record.id, text
 
 
-def _store(memory: Memory, table: str, part: list[tuple[str, str]], embedder: EmbedderLike) -> None:
+def refill(store: Store, embedder: EmbedderLike, edges: Iterable[str]) -> None:
+    """Vectors for facts that were told anew; where the embedder fails they wait for :func:`fill`."""
+    try:
+        with store.pinned() as view:
+            for ids in batched(edges):
+                for part in batches(texts_of(view, "edges", both(among("id", ids), missing_where(view.settings)))):
+                    _store(store, "edges", part, embedder)
+    except UnabridgedError as error:  # what made them necessary is done
+        _log.warning("facts that were told anew have no vector yet: %s", type(error).__name__)
+
+
+def _store(store: Store, table: str, part: list[tuple[str, str]], embedder: EmbedderLike) -> None:
     found = embed_texts(embedder, [text for _, text in part])
     vectors = {id_: vector for (id_, _), vector in zip(part, found, strict=True)}
     fingerprint = embedder.fingerprint("document")
 
-    memory.store.commit(lambda draft: lay(draft, table, vectors, fingerprint))
+    store.commit(lambda draft: lay(draft, table, vectors, fingerprint))
 
 
 def lay(draft: Draft, table: str, vectors: Mapping[str, Any], fingerprint: str) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from unabridged.errors import InputError, NotFound
 from unabridged.memory.artifacts import vectors_of
 from unabridged.memory.gather import identity, sliced
+from unabridged.memory.known import as_known, known_where
 from unabridged.memory.paging import Page, metadata_where, optional, page, page_of_links
 from unabridged.memory.records import LINK_TYPES, Artifact, Edge, Entity, Link, LinkType, Session
 from unabridged.memory.settle import fetch
@@ -145,21 +146,22 @@ class Edges:
     ) -> Page[Edge]:
         """A page of edges: those at an entity, of a relation, stated by an artifact or in a session.
 
-        ``as_of`` asks what was true at a moment, ``known_at`` what the memory knew at one.
+        ``as_of`` asks what was true at a moment, ``known_at`` what the memory knew at one: facts that it had
+        heard of, each with the end that it knew of then.
         """
-        time = holds_where(
-            as_of=moment(as_of, "as_of"), known_at=moment(known_at, "known_at"), include_history=include_history
-        )
+        known = moment(known_at, "known_at")
+        time = {"as_of": moment(as_of, "as_of"), "known_at": known}
 
         def ask(view: View) -> Page[Edge]:
             where = both(
-                time,
+                known_where(view, include_history=include_history, **time),
                 _at(entity),
                 *optional(source_id=_id(source), target_id=_id(target), relation=relation),
                 _stated_by(view, artifact),
                 _in_session(view, "edge_session", session_id),
             )
-            return page(view, "edges", where, limit=limit, cursor=cursor, newest_first=newest_first)
+            found = page(view, "edges", where, limit=limit, cursor=cursor, newest_first=newest_first)
+            return replace(found, items=tuple(as_known(view, found.items, known)))
 
         return self._source.ask(ask)
 

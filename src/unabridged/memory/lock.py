@@ -2,8 +2,8 @@
 
 On a local file system the writer's lock is the operating system's own: it ends with its process,
 however that ends, and a stopped process keeps it. On an object store it is a lease, one row moved by
-compare-and-set; a writer that sleeps past its lease is refused by the head (and by every table, which
-its successor restores first). A reader that stays registers the versions it stands on.
+compare-and-set (lease.py); a writer that sleeps past its lease is refused by the head (and by every table,
+which its successor restores first). A reader that stays registers the versions it stands on.
 """
 
 from __future__ import annotations
@@ -15,47 +15,28 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import pyarrow as pa
-
-from unabridged.errors import Conflict, StoreError
+from unabridged.errors import StoreError
 from unabridged.memory.values import new_id
-from unabridged.memory.where import both, equals, literal
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from unabridged.memory.dataset import Handle
-
 __all__ = [
-    "LEASE_SCHEMA",
     "FileLock",
     "FileReaders",
-    "LeaseLock",
-    "LeaseReaders",
     "Lock",
     "Readers",
     "ThreadLock",
     "held",
+    "poll",
 ]
 
 Versions = Mapping[str, int]
 
 WAIT = 120.0  # seconds for the lock: eight writers in a row waited 5 s at the most, an index publish 2 s
-LEASE = 30.0  # seconds: far above a commit (0.03) and an upkeep step (2), short enough to wait out
-READER_LEASE = 600.0  # seconds a remote reader is believed without a sign of life
 _POLL = 0.002
-
-LEASE_SCHEMA = pa.schema(
-    [
-        pa.field("id", pa.string()),
-        pa.field("owner", pa.string()),
-        pa.field("epoch", pa.int64()),
-        pa.field("until", pa.float64()),
-        pa.field("versions", pa.string()),
-    ]
-)
 
 
 class Lock(Protocol):
@@ -85,7 +66,8 @@ def held(lock: Lock, wait: float = WAIT) -> Iterator[None]:
         lock.release()
 
 
-def _poll(attempt: Callable[[], bool], wait: float, pause: float = _POLL) -> bool:
+def poll(attempt: Callable[[], bool], wait: float, pause: float = _POLL) -> bool:
+    """Try until it is had, or for ``wait`` seconds; whether it was."""
     end = time.monotonic() + wait
     while not attempt():
         if time.monotonic() >= end:
@@ -128,7 +110,7 @@ class FileLock:
             return False
         try:
             self._file = file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
-            had = _poll(lambda: _lock_file(file), max(0.0, end - time.monotonic()))
+            had = poll(lambda: _lock_file(file), max(0.0, end - time.monotonic()))
         except FileNotFoundError:
             self._let_go()
             raise StoreError("the dataset's folder is gone: was the dataset dropped?") from None
@@ -173,64 +155,6 @@ def _lock_file_windows(file: int) -> bool:  # pragma: no cover - Windows
     except OSError:
         return False
     return True
-
-
-class LeaseLock:
-    """A lease on one row of a table: who, which epoch, until when."""
-
-    def __init__(self, opened: Callable[[], Handle], name: str = "writer", *, seconds: float = LEASE) -> None:
-        self._opened = opened
-        self._name = name
-        self._seconds = seconds
-        self._threads = threading.Lock()
-        self._me = new_id()
-        self._epoch = 0
-        self._until = 0.0
-
-    def acquire(self, wait: float = WAIT) -> bool:
-        """Take it once its last holder has given it back or let it run out."""
-        end = time.monotonic() + wait
-        if not (self._threads.acquire(timeout=wait) if wait > 0 else self._threads.acquire(blocking=False)):
-            return False
-        try:
-            had = _poll(self._attempt, max(0.0, end - time.monotonic()), pause=0.01)
-        except BaseException:
-            self._threads.release()
-            raise
-        if not had:
-            self._threads.release()
-        return had
-
-    def _attempt(self) -> bool:
-        rows = self._opened().read(equals("id", self._name)).to_pylist()
-        if not rows:
-            raise StoreError("the lease's row is gone: was the dataset dropped?")
-        return rows[0]["until"] < time.time() and self._set(rows[0]["epoch"], rows[0]["epoch"] + 1)
-
-    def _set(self, expected: int, epoch: int, until: float | None = None) -> bool:
-        until = time.time() + self._seconds if until is None else until
-        where = both(equals("id", self._name), equals("epoch", expected))
-        values = {"owner": literal(self._me), "epoch": str(epoch), "until": repr(until)}
-        if not self._opened().compare_and_set(where or "", values):
-            return False
-        self._epoch, self._until = epoch, until
-        return True
-
-    def confirm(self) -> None:
-        """Renew it once half of it has run; raise if it ran out."""
-        left = self._until - time.time()
-        if left > self._seconds / 2:
-            return
-        if left <= 0 or not self._set(self._epoch, self._epoch):
-            raise Conflict("the writer's lease ran out before its commit was done; nothing of it is visible")
-
-    def release(self) -> None:
-        """Give it back, unless somebody has it by now."""
-        try:
-            with contextlib.suppress(StoreError):
-                self._set(self._epoch, self._epoch, until=0.0)
-        finally:
-            self._threads.release()
 
 
 class Readers(Protocol):
@@ -294,28 +218,3 @@ class FileReaders:
         finally:
             os.close(file)
         return raw
-
-
-class LeaseReaders:
-    """A row for each reader, believed for a while after its last sign of life."""
-
-    def __init__(self, opened: Callable[[], Handle], *, seconds: float = READER_LEASE) -> None:
-        self._opened = opened
-        self._seconds = seconds
-
-    def register(self, versions: Versions) -> str:
-        """Add a row."""
-        token = f"reader:{new_id()}"
-        row: dict[str, Any] = {"id": token, "owner": "", "epoch": 0, "until": time.time() + self._seconds}
-        rows = pa.Table.from_pylist([{**row, "versions": json.dumps(dict(versions))}], schema=LEASE_SCHEMA)
-        self._opened().append(rows)
-        return token
-
-    def leave(self, token: str) -> None:
-        """Remove the row."""
-        self._opened().delete(equals("id", token))
-
-    def standing(self) -> list[Versions]:
-        """What the rows say that have not run out."""
-        rows = self._opened().read(f"id != 'writer' AND until >= {time.time()!r}").to_pylist()
-        return [json.loads(row["versions"]) for row in rows]

@@ -12,6 +12,7 @@ from unabridged.memory.asking.asking import asker_of
 from unabridged.memory.catalog import NO_DATASET, Catalog, DatasetInfo, named_place, untouched
 from unabridged.memory.commits import Fixed, Source, Store, View
 from unabridged.memory.deletion import Deletion, checked_policy, remove
+from unabridged.memory.filling import refill
 from unabridged.memory.gather import identity
 from unabridged.memory.images import ArrowFiles, Files, FolderFiles, HereFiles, Images
 from unabridged.memory.migration import migrate
@@ -261,6 +262,8 @@ class Memory(Recalling, Remembering):
         policy = checked_policy(unsupported or self.unsupported)
         done = self.store.commit(lambda draft: remove(draft, ids, unsupported=policy))
         erasure.forget_pending(self, done.artifacts)
+        if done.reworded and self.embedder is not None:
+            refill(self.store, self.embedder, done.reworded)
         if done.images:
             self.images.sweep()
         return done
@@ -348,7 +351,7 @@ class Memory(Recalling, Remembering):
     def optimize(self) -> None:
         """Do now all the upkeep there is: compact, index, clean up."""
         if self.store.read_only:
-            raise StoreError("this memory was opened read_only; open it without to optimise it")
+            raise StoreError("this memory was opened read-only", advice="writable")
         self.upkeep.thorough()
 
     def export(self, path: str | Path, *, format: str = "jsonl") -> exchange.Manifest:  # noqa: A002

@@ -6,10 +6,12 @@ several writers pass each other; a change of a row is a compare-and-set or is re
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from unabridged.errors import Conflict, NotFound, StoreError
 from unabridged.memory.commits import ATTEMPTS, Store
+from unabridged.memory.lock import held
 from unabridged.memory.paging import Page, page
 from unabridged.memory.records import Inference, Model
 from unabridged.memory.schema import columns_of, from_table, to_table
@@ -17,15 +19,16 @@ from unabridged.memory.values import digest, now
 from unabridged.memory.where import among, batched, both, equals
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import pyarrow as pa
 
     from unabridged.memory.dataset import Handle
 
-__all__ = ["Ledger", "Models", "Outside"]
+__all__ = ["Ledger", "Models", "Outside", "again"]
 
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 class Outside(Generic[R]):
@@ -40,14 +43,20 @@ class Outside(Generic[R]):
 
     def _writable(self) -> Handle:
         if self._store.read_only:
-            raise StoreError("this memory was opened read_only; open it without to write")
+            raise StoreError("this memory was opened read-only", advice="writable")
         return self._open()
+
+    def _write(self, write: Callable[[], T]) -> T:
+        """Under the lock where there is one: a purge takes files away that no version names yet."""
+        guard = self._store.place.outside
+        with contextlib.nullcontext() if guard is None else held(guard):
+            return again(write)
 
     def append(self, records: Sequence[R]) -> None:
         """Add rows."""
         if records:
             rows = to_table(self.table, records)
-            _again(lambda: self._writable().append(rows))
+            self._write(lambda: self._writable().append(rows))
 
     def put(self, records: Sequence[R]) -> None:
         """Add rows, or replace those of the same id."""
@@ -57,7 +66,7 @@ class Outside(Generic[R]):
         changed = [each for each, id_ in zip(records, ids, strict=True) if id_ in known]
         if changed:
             rows = to_table(self.table, changed)
-            _again(lambda: self._writable().merge(rows))
+            self._write(lambda: self._writable().merge(rows))
 
     def get(self, id_: str) -> R:
         """One row by id; :class:`~unabridged.errors.NotFound` if it is not there."""
@@ -72,12 +81,12 @@ class Outside(Generic[R]):
 
     def change(self, where: str, **values: str) -> bool:
         """Set columns (as SQL literals, see where.py) where a filter holds; whether any row was there."""
-        return _again(lambda: self._writable().compare_and_set(where, values))
+        return self._write(lambda: self._writable().compare_and_set(where, values))
 
     def delete(self, where: str) -> None:
         """Remove rows."""
         if self.count(where):
-            _again(lambda: self._writable().delete(where))
+            self._write(lambda: self._writable().delete(where))
 
     def list(self, where: str | None = None, *, limit: int | None = None, order: str | None = None) -> list[R]:
         """Rows that pass a filter (see where.py), in the order of a column if asked."""
@@ -105,7 +114,8 @@ class _Shelf:
         return from_table(table, self._handle.read(where, columns_of(table), **how))
 
 
-def _again(write: Any) -> Any:
+def again(write: Callable[[], T]) -> T:
+    """Write, once more each time that another writer was first."""
     for left in range(ATTEMPTS - 1, -1, -1):
         try:
             return write()

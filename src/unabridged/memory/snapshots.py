@@ -1,6 +1,12 @@
-"""Named states: a tag on each table at the versions of one head, opened, restored or let go by name."""
+"""Named states: a tag on each table at the versions of one head, opened, restored or let go by name.
+
+Tags come before the row that names them and go after it, all under the writer's lock: a process killed between
+leaves tags without a row, which hold old versions (and deleted text in them); upkeep and purges sweep those.
+"""
 
 from __future__ import annotations
+
+import re
 
 from unabridged.errors import NotFound, StoreError
 from unabridged.memory.commits import Head, Store, View, Writing
@@ -10,7 +16,9 @@ from unabridged.memory.records import Snapshot
 from unabridged.memory.values import checked_name, new_id, now
 from unabridged.memory.where import equals
 
-__all__ = ["drop", "find", "listed", "restore", "take", "view", "view_of"]
+__all__ = ["drop", "find", "listed", "restore", "sweep", "take", "view", "view_of"]
+
+_OURS = re.compile(r"[0-9a-f]{32}")  # the id of a snapshot; a tag that somebody else made is left alone
 
 
 def _shelf(store: Store) -> Outside[Snapshot]:
@@ -26,7 +34,7 @@ def find(store: Store, name: str) -> Snapshot:
     """The state of that name; :class:`~unabridged.errors.NotFound` if there is none."""
     found = _shelf(store).list(equals("name", name), limit=1)
     if not found:
-        raise NotFound("no snapshot of that name: list them with Memory.snapshots()")
+        raise NotFound("no snapshot of that name", advice="list_snapshots")
     return found[0]
 
 
@@ -56,10 +64,29 @@ def take(store: Store, name: str) -> Snapshot:
 
 def drop(store: Store, name: str) -> None:
     """Take the name away, then the tags."""
-    found = find(store, name)
-    _shelf(store).delete(equals("id", found.id))
-    for table in found.versions:
-        store.place.open(table, fenced=False).untag(found.id)
+
+    def turn(_writing: Writing) -> None:
+        found = find(store, name)
+        _shelf(store).delete(equals("id", found.id))
+        for table in found.versions:
+            store.place.open(table, fenced=False).untag(found.id)
+
+    store.turn(turn)
+
+
+def sweep(store: Store) -> int:
+    """Let go of tags that no named state has: of one that was killed while it was taken or dropped; how many."""
+
+    def turn(writing: Writing) -> int:
+        named = {each.id for each in listed(store)}
+        gone = 0
+        for handle in (store.place.open(table, fenced=False) for table in writing.head.versions):
+            for stray in filter(_OURS.fullmatch, handle.tags() - named):
+                handle.untag(stray)
+                gone += 1
+        return gone
+
+    return store.turn(turn)
 
 
 def view_of(store: Store, snapshot: Snapshot) -> View:

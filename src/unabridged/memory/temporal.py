@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from unabridged.memory.values import now
-from unabridged.memory.where import at_most, both, either, is_null, literal
+from unabridged.memory.where import among, at_most, both, either, is_null, literal
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -88,7 +88,8 @@ def holds(
     """Whether a read sees the fact: by default what has not ended.
 
     ``as_of`` asks what was true then, ``known_at`` what the memory knew then, ``include_history`` for
-    all that it ever knew.
+    all that it ever knew. The fact carries one end: with ``known_at`` it is to be as it was known then
+    (:func:`~unabridged.memory.known.as_known`).
     """
     if known_at is not None and edge.created_at > known_at:
         return False
@@ -108,8 +109,9 @@ def holds_where(
     known_at: dt.datetime | None = None,
     include_history: bool = False,
     today: dt.datetime | None = None,
+    still: Iterable[str] = (),
 ) -> str | None:
-    """The same as a filter."""
+    """The same as a filter; ``still`` are facts whose end, as it was known then, lay later (known.py)."""
     known = None if known_at is None else at_most("created_at", known_at)
     if include_history:
         return known
@@ -119,7 +121,8 @@ def holds_where(
         return both(began, _open("invalid_at", at))
     unknown = f"(`expired_at` IS NULL OR `expired_at` > {literal(known_at)}) AND ({_open('stated_invalid_at', at)})"
     learned = f"`expired_at` <= {literal(known_at)} AND ({_open('invalid_at', at)})"
-    return both(known, began, either(unknown, learned))
+    later = both(among("id", still), _open("stated_invalid_at", at)) or "false"
+    return both(known, began, either(unknown, learned, later))
 
 
 def _open(column: str, at: str) -> str:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from unabridged.errors import StoreError
+from unabridged.memory import snapshots
 from unabridged.memory.lock import WAIT
 from unabridged.memory.pieces import APPEND_ROWS, Fragment
 from unabridged.memory.schema import INDEXES, OUTSIDE, TABLES, Index
@@ -220,13 +221,14 @@ class Upkeep:
         store = self._store
         if not store.place.lake.fine:
             return 0
+        snapshots.sweep(store)
         head = store.view().head
         grace = store.grace if grace is None else grace
         floor = _floor(head, time.time() - grace)
         for standing in store.place.readers.standing():
             floor = {table: min(version, standing.get(table, version)) for table, version in floor.items()}
         freed = sum(store.place.open(table).clean(version) for table, version in floor.items())
-        for table in ("head", *OUTSIDE):
+        for table in store.place.loose:
             freed += store.place.open(table, fenced=False).clean_older(grace)
         store.turn(lambda writing: writing.move(upkeep={"cleaned": writing.head.seq}))
         return freed

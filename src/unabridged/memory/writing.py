@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from unabridged.errors import StoreError
 from unabridged.memory.deletion import remove
-from unabridged.memory.filling import lay
+from unabridged.memory.filling import lay, refill
 from unabridged.memory.gather import Contradiction, Gathered, Quote, identity
 from unabridged.memory.records import Artifact, Edge, Entity, Session
 from unabridged.memory.settle import Settled, settle
@@ -207,8 +207,10 @@ class Transaction:
                 )
             return done
 
-        self.result = self._store.commit(work)
-        return self.result
+        self.result = done = self._store.commit(work)
+        if self._embedder is not None and done.deleted is not None and done.deleted.reworded:
+            refill(self._store, self._embedder, done.deleted.reworded)
+        return done
 
     def stored(self, record: R) -> R:
         """What the dataset holds for a record of this transaction."""

@@ -166,7 +166,7 @@ def _facts(view: View, artifacts: Mapping[str, Artifact], scope: Scope) -> dict[
     if not said:
         return {}
     every = sorted({fact for each in said.values() for fact in each})
-    holding = set(view.rows("edges", both(among("id", every), scope.edges()), ["id"])["id"].to_pylist())
+    holding = set(view.rows("edges", both(among("id", every), scope.edges(view)), ["id"])["id"].to_pylist())
     return {artifact: tuple(sorted(set(each) & holding)[:FACTS]) for artifact, each in said.items()}
 
 

@@ -75,7 +75,7 @@ class Asking:
         if stated is not None and not stated:
             return "false"
         within = None if stated is None else among("id", stated)
-        return both(within, self.scope.edges() if index == "fact" else None)
+        return both(within, self.scope.edges(self.view) if index == "fact" else None)
 
     def of_roles(self, roles: Collection[str]) -> str | None:
         """The filter of artifacts in the scope, of some roles."""
@@ -108,7 +108,7 @@ class Holdings:
     """What a view holds, as far as it decides what has to be asked; each fact is looked up once a view."""
 
     def __init__(self, view: View) -> None:
-        self._view = view
+        self._view: View = weakref.proxy(view)  # a strong one kept alive every view that was ever asked
         self._mutex = threading.RLock()
 
     @cached_property

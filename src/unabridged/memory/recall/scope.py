@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from unabridged.memory.known import known_where
 from unabridged.memory.paging import metadata_where, not_expired, optional, span_where
-from unabridged.memory.temporal import holds_where
 from unabridged.memory.values import moment, now
 from unabridged.memory.where import among, at_most, batched, both, either, equals, is_null
 
@@ -80,11 +80,10 @@ class Scope:
             not_expired(self.at) if expiring and not self.include_expired else None,
         )
 
-    def edges(self) -> str | None:
+    def edges(self, view: View) -> str | None:
         """The filter of facts by time."""
-        return holds_where(
-            as_of=self.as_of, known_at=self.known_at, include_history=self.include_history, today=self.today
-        )
+        how = {"as_of": self.as_of, "known_at": self.known_at, "today": self.today}
+        return known_where(view, include_history=self.include_history, **how)
 
     @property
     def known(self) -> str | None:

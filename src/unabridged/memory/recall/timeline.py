@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from unabridged.errors import InputError, NotFound
 from unabridged.memory.extraction.prompts import UNKNOWN_TYPE
 from unabridged.memory.graph import Entities
+from unabridged.memory.known import as_known
 from unabridged.memory.recall.data import Citation, plain
 from unabridged.memory.recall.hits import cited
 from unabridged.memory.recall.lanes import Asking, holdings
@@ -112,11 +113,11 @@ def timeline(source: Source, entity: Entity, *, known_at: dt.datetime | None = N
 
     def ask(view: View) -> Timeline:
         ends = either(among("source_id", sorted(ids)), among("target_id", sorted(ids)))
-        edges: list[Edge] = view.records("edges", both(ends, scope.edges()))
+        edges = as_known(view, view.records("edges", both(ends, scope.edges(view))), known_at)
         others = fetch(view, "entities", {_other(edge, ids) for edge in edges})
         evidence = cited(view, edges, scope)
         closings = _closings(view, [edge.id for edge in edges], scope)
-        periods = [_period(edge, others[_other(edge, ids)], evidence, closings, known_at) for edge in edges]
+        periods = [_period(edge, others[_other(edge, ids)], evidence, closings) for edge in edges]
         return Timeline(entity, tuple(sorted(periods, key=lambda each: (start(each.edge), each.edge.id))))
 
     return source.ask(ask)
@@ -151,13 +152,9 @@ def _period(
     other: Entity,
     evidence: Mapping[str, tuple[Citation, ...]],
     closings: Mapping[str, tuple[str, ...]],
-    known_at: dt.datetime | None,
 ) -> Period:
-    unheard = known_at is not None and (edge.expired_at is None or edge.expired_at > known_at)
-    until = edge.stated_invalid_at if unheard else edge.invalid_at
-    unlearned = None if unheard else edge.expired_at
     grounds, closed = evidence.get(edge.id, ()), closings.get(edge.id, ())
-    return Period(edge, other, edge.valid_at, until, edge.created_at, unlearned, grounds, closed)
+    return Period(edge, other, edge.valid_at, edge.invalid_at, edge.created_at, edge.expired_at, grounds, closed)
 
 
 def neighbourhood(
