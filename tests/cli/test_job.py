@@ -43,6 +43,40 @@ def test_a_job_by_flags_says_what_it_did_in_a_line(place, capsys) -> None:
     assert "body" in found.column_names
 
 
+def test_a_finished_job_says_that_there_is_nothing_to_do(place, capsys) -> None:
+    """What a run says it sent is what it sent, not what runs before it did."""
+    flags = [*FLAGS, "--name", "mine", "--price", "2"]
+    assert run(["job", "run", *flags]) == 0
+    first = capsys.readouterr().err
+    assert " tokens sent, 1 request, cost 0.0" in first
+    assert "earlier runs" not in first
+    assert run(["job", "run", *flags]) == 0
+    said = capsys.readouterr().err
+    assert said.startswith("mine: nothing to do: all 30 rows are done, 0 requests, cost 0.0000, ")
+    assert "with earlier runs 1" in said
+    assert "tokens sent" not in said
+    assert run(["job", "run", *flags, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["run"]["requests"], report["requests"], report["tried"]) == (0, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("", "nothing to do: no row was found, 0 requests"),
+        ('{"text": "one"}\n', "nothing to do: its one row is done, 0 requests"),
+        ('{"text": "one"}\n{"text": 7}\n{"text": ""}\n', "nothing to do: 3 rows, 1 done, 1 blank, 1 failed, 0 requests"),
+    ],
+)
+def test_a_job_run_again_counts_what_it_has(place, capsys, lines, said) -> None:
+    Path("rows.jsonl").write_text(lines, "utf-8")
+    command = ["job", "run", "rows.jsonl", "-o", "out.jsonl", "--model", "hashing", "--name", "mine"]
+    first = run(command)
+    capsys.readouterr()
+    assert run(command) == first
+    assert said in capsys.readouterr().err
+
+
 def test_a_job_file_has_all_of_it_and_the_command_line_wins(place, capsys) -> None:
     Path("job.json").write_text(
         """{

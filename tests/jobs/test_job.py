@@ -19,6 +19,7 @@ from unabridged.errors import AuthFailed, ConfigError, JobError, ModelNotFound, 
 from unabridged.jobs.dryrun import dry_run
 from unabridged.jobs.job import retry_job, run_job
 from unabridged.jobs.journal import Journal
+from unabridged.jobs.meter import Spent
 from unabridged.jobs.settings import EmbedderSpec, SinkSettings, SourceSettings
 from unabridged.jobs.state import list_jobs, read_job
 from unabridged.providers.hashing import HashingProvider
@@ -60,6 +61,7 @@ def test_a_finished_job_has_nothing_to_do(bench: Bench) -> None:
         before, written = server.total, Path(bench.out("out.parquet")).stat()
         again = run_job(settings)
         assert (again.status, again.counts.done, server.total) == ("done", 50, before)
+        assert (again.requests, again.run, again.tried, again.wrote, again.idle) == (before, Spent(), 0, False, True)
         assert Path(bench.out("out.parquet")).stat() == written
 
 
@@ -300,6 +302,92 @@ def test_another_configuration_is_noticed_and_refused_or_forked(bench: Bench) ->
     assert len(read_rows(bench.out("out-2.parquet"))["vector"][0]) == 4
     assert run_job(replace(other, on_change="fork")).id == forked.id  # the same fork again
     assert run_job(settings).status == "done"
+
+
+def test_a_job_in_which_nothing_is_done_takes_any_configuration(bench: Bench) -> None:
+    """A first run with a wrong column, a wrong model or nothing but blank rows must not hold the job's name."""
+    rows = [{"key": f"k{at}", "text": None, "body": text} for at, text in enumerate(texts(20))]
+    first = bench.settings(bench.jsonl([*rows, {"key": "blank", "text": " ", "body": ""}]), bench.out("out.parquet"))
+    first = replace(first, name="mine")
+    report = run_job(first)
+    assert (report.counts.done, report.counts.failed, report.counts.skipped) == (0, 20, 1)
+    right_one = replace(
+        first,
+        source=replace(first.source, text="body", keep=("body",)),
+        embedder=EmbedderSpec("hashing", {"dimensions": 4}),
+        sink=SinkSettings(bench.out("other.parquet")),
+    )
+    report = run_job(right_one)
+    assert (report.id, report.status, report.counts.rows) == ("mine", "done", 21)
+    assert (report.counts.done, report.counts.failed, report.counts.skipped) == (20, 0, 1)
+    found = read_rows(bench.out("other.parquet"))
+    assert found["body"] == texts(20)
+    assert len(found["vector"][0]) == 4
+    with pytest.raises(JobError, match="was begun otherwise"):
+        run_job(first)
+
+
+def test_a_job_whose_rows_have_left_its_source_is_not_one_in_which_nothing_was_done(bench: Bench) -> None:
+    settings = bench.settings(bench.jsonl([{"key": "a", "text": "one"}]), bench.out("out.parquet"))
+    run_job(settings)
+    bench.jsonl([{"key": "b", "text": ""}])
+    assert run_job(settings).counts.done == 0
+    with pytest.raises(JobError, match="was begun otherwise"):
+        run_job(replace(settings, embedder=EmbedderSpec("hashing", {"dimensions": 4})))
+
+
+@pytest.mark.parametrize("ending", ["parquet", "lance", "npy", "jsonl"])
+def test_rows_that_leave_the_source_leave_the_output_even_the_last_one(bench: Bench, ending) -> None:
+    rows = [{"key": f"k{i}", "text": text} for i, text in enumerate(texts(3))]
+    settings = bench.settings(bench.jsonl(rows), bench.out(f"out.{ending}"))
+    run_job(settings)
+    for left in (rows[:1], []):
+        bench.jsonl(left)
+        report = run_job(settings)
+        assert (report.counts.done, report.counts.adds_up) == (len(left), True)
+        found = read_rows(bench.out(f"out.{ending}")) if left or ending in {"parquet", "lance"} else {"id": []}
+        assert found["id"] == [row["key"] for row in left]
+    if ending == "npy":
+        assert np.load(bench.out("out.npy")).shape == (0, 8)
+    bench.jsonl(rows)
+    assert run_job(settings).counts.done == 3
+    assert read_rows(bench.out(f"out.{ending}"))["id"] == ["k0", "k1", "k2"]
+
+
+def test_an_output_that_is_not_there_any_more_is_made_again(bench: Bench) -> None:
+    with LoopbackProvider() as server:
+        settings = bench.settings(bench.parquet(40), bench.out("out.parquet"), Remote(server.url))
+        run_job(settings)
+        Path(bench.out("out.parquet")).unlink()
+        assert (dry_run(settings).rows, dry_run(settings).done_before) == (40, 0)
+        report = run_job(settings)
+        assert (report.counts.rows, report.counts.done, report.wrote) == (40, 40, True)
+        assert right(read_rows(bench.out("out.parquet")), given(40))
+
+
+def test_an_output_waits_for_failed_rows_and_is_not_written_twice(bench: Bench) -> None:
+    rows = [{"key": "a", "text": "one"}, {"key": "b", "text": 7}]
+    settings = bench.settings(bench.jsonl(rows), bench.out("out.parquet"))
+    assert run_job(settings).wrote
+    written = Path(bench.out("out.parquet")).stat()
+    again = run_job(settings)
+    assert (again.idle, again.wrote, again.counts.failed) == (True, False, 1)
+    assert Path(bench.out("out.parquet")).stat() == written
+    Path(bench.out("out.parquet")).unlink()
+    assert run_job(settings).wrote  # what is staged needs no request
+    assert read_rows(bench.out("out.parquet"))["id"] == ["a"]
+
+
+def test_a_column_that_is_not_there_sends_nothing_and_leaves_no_trace(bench: Bench) -> None:
+    with LoopbackProvider() as server:
+        source = SourceSettings((bench.jsonl([{"key": "a", "txt": "one"}]),), id="key")
+        settings = bench.settings(source, bench.out("out.parquet"), Remote(server.url))
+        for work in (run_job, retry_job, dry_run):
+            with pytest.raises(ConfigError, match="has no column 'text'; its first 1 lines have key, txt"):
+                work(settings)
+        assert server.total == 0
+        assert list_jobs(settings.folder) == []
+        assert run_job(replace(settings, source=replace(source, text="txt"))).status == "done"
 
 
 def test_what_does_not_change_vectors_may_change(bench: Bench) -> None:

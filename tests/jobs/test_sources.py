@@ -147,14 +147,98 @@ def test_every_kind_has_an_identity_that_changes_with_it(path, tmp_path) -> None
         assert before != [(part.name, part.identity) for part in source.parts()]
 
 
-def test_a_column_that_is_not_there_is_named(path) -> None:
-    source = open_source(SourceSettings((str(path),), text="body", id="key"))
-    if "json" in path.name:  # an object may have it or not: that is a row's own fault
-        rows = next(source.read(next(source.parts())))
-        assert rows.errors[0] == (0, "'body' is missing")
-        return
-    with pytest.raises(ConfigError, match=r"has no column 'body'.*key"):
-        gathered(source)
+@pytest.mark.parametrize("asked", [{"text": "body"}, {"id": "body"}, {"id": "body", "keep": ("*",)}])
+def test_a_column_that_is_not_there_is_named_before_a_row_is_read(path, asked) -> None:
+    source = open_source(SourceSettings((str(path),), **asked))
+    with pytest.raises(ConfigError, match=r"has no column 'body'.*key, text, n"):
+        next(source.parts())
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.arrow", "rows.csv", "rows.lance"])
+def test_a_column_that_a_later_table_lacks_is_named_before_anything_is_read(tmp_path, name) -> None:
+    KINDS[name](tmp_path / name)
+    later = tmp_path / f"later{Path(name).suffix}"
+    if name.endswith("csv"):
+        later.write_text("body\nx\n", "utf-8")
+    else:
+        KINDS[name](later)
+        table_ = pa.table({"text": [1, 2]})
+        if name.endswith("lance"):
+            import lance
+
+            lance.write_dataset(table_, str(later), mode="overwrite")
+        elif name.endswith("parquet"):
+            pq.write_table(table_, later)
+        else:
+            with pa.OSFile(str(later), "wb") as file, pa.ipc.new_file(file, table_.schema) as writer:
+                writer.write_table(table_)
+    source = open_source(SourceSettings((str(tmp_path / name), str(later))))
+    with pytest.raises(ConfigError, match=r"later.*(has no column 'text'; it has body|is int64, expected text)"):
+        list(source.parts())
+
+
+def test_lines_without_the_column_fail_alone_where_others_have_it(tmp_path) -> None:
+    rows = [{"key": "a"}, {"other": 1}, {"key": "c", "text": "words"}, {"text": "no key"}]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    (tmp_path / "b.jsonl").write_text('{"key": "z", "body": "another file"}\n', "utf-8")
+    source = open_source(SourceSettings((str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl")), id="key"))
+    found = [rows for part in source.parts() for rows in source.read(part)]
+    assert [each for rows in found for each in rows.table["text"].to_pylist()] == [None, None, "words", None, None]
+    assert [len(rows.errors) for rows in found] == [3, 1]
+
+
+def test_lines_that_are_no_objects_say_nothing_of_columns(tmp_path) -> None:
+    (tmp_path / "a.jsonl").write_text("nonsense\n" * 3, "utf-8")
+    (tmp_path / "b.jsonl").write_text("", "utf-8")
+    source = open_source(SourceSettings((str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl")), id="key"))
+    assert len(list(source.parts())) == 2
+
+
+def test_only_so_many_lines_are_looked_at_and_so_many_columns_named(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("unabridged.jobs.source_lines._LOOKED", 40)
+    late = [*({f"field {n}": 1} for n in range(60)), {"text": "late"}]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in late), "utf-8")
+    source = open_source(SourceSettings((str(tmp_path / "a.jsonl"),)))
+    with pytest.raises(ConfigError, match=r"no column 'text'; its first 40 lines have field 0, .*field 29 and 10 more"):
+        next(source.parts())
+
+
+def test_standard_input_that_was_looked_at_is_read_whole(bench: Bench, monkeypatch) -> None:
+    class Stdin:
+        buffer = io.BytesIO(b'{"key": "a"}\n\n{"key": "b", "text": "one"}\n{"key": "c", "text": "two"}\n')
+
+    (bench.folder / "first.jsonl").write_text('{"key": "0"}\n', "utf-8")
+    monkeypatch.setattr(sys, "stdin", Stdin)
+    source = SourceSettings((str(bench.folder / "first.jsonl"), "-"), id="key")
+    report = run_job(bench.settings(source, bench.out("out.jsonl")))
+    assert (report.counts.rows, report.counts.failed) == (4, 2)
+    assert read_rows(bench.out("out.jsonl"))["id"] == ["b", "c"]
+
+
+def test_files_and_artifacts_have_the_columns_that_they_have(tmp_path) -> None:
+    for asked, message in (
+        ({"text": "body"}, "source.text: found 'body', of files there are text"),
+        ({"id": "key"}, "source.id: found 'key', of files there are id"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            open_source(SourceSettings((str(tmp_path),), format="files", **asked))
+    for asked, message in (
+        ({"text": "body"}, "source.text: found 'body', of artifacts there are text"),
+        ({"id": "key"}, "source.id: found 'key', of artifacts there are id"),
+        ({"keep": ("kin",)}, "source.keep: found 'kin', of artifacts there are role, kind, session_id, source"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            open_source(SourceSettings((str(tmp_path),), format="memory", **asked))
+
+
+def test_a_mark_before_the_header_is_none_of_it_whatever_the_encoding_is_called(tmp_path) -> None:
+    (tmp_path / "a.csv").write_bytes("\ufeff\"text\",n\none,1\n".encode())
+    (tmp_path / "a.jsonl").write_bytes('\ufeff{"text": "one"}\n'.encode())
+    for name in ("a.csv", "a.jsonl"):
+        for encoding in (None, "utf8", "UTF-8", "utf-8-sig"):
+            assert gathered(open_source(SourceSettings((str(tmp_path / name),), encoding=encoding)))[1] == ["one"]
+        with pytest.raises(ConfigError, match="source.encoding: klingon is not an encoding"):
+            open_source(SourceSettings((str(tmp_path / name),), encoding="klingon"))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
@@ -24,7 +25,11 @@ _BATCH_TEXTS = 2048
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One text with its id, or the reason why it could not be read."""
+    """One text with its id, or the reason why it could not be read.
+
+    ``digest`` is that of the bytes which are no text (SPEC K1), ``None`` where there is a text, or where even the
+    bytes could not be read.
+    """
 
     id: str
     text: str = field(default="", repr=False)
@@ -32,6 +37,7 @@ class Text:
     error: str | None = None
     size: int = 0
     path: Path | None = None
+    digest: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +90,8 @@ class Inputs:
         try:
             text, warning = text_of(data, "standard input", self.encoding)
         except UnreadableFile as error:
-            return Text(_STDIN, error=error.reason, size=len(data))
+            digest = hashlib.sha256(data).hexdigest()
+            return Text(_STDIN, error=error.reason, size=len(data), digest=digest)
         return Text(_STDIN, text, warning, size=len(data))
 
     def _read(self, file: TextFile) -> Text | None:
@@ -93,13 +100,23 @@ class Inputs:
             text, warning = read_text(file.path, self.encoding)
         except BinaryFile as error:
             if file.named:
-                return Text(file.id, error=error.reason, size=file.size)
+                return _unread(file, error)
             self.skipped["binary"] += 1
             self.sizes[file.id] -= file.size
             return None
         except UnreadableFile as error:
-            return Text(file.id, error=error.reason, size=file.size)
+            return _unread(file, error)
         return Text(file.id, text, warning, size=file.size, path=file.path)
+
+
+def _unread(file: TextFile, error: UnreadableFile) -> Text:
+    """A file without a text, told by its bytes."""
+    try:
+        with file.path.open("rb") as opened:
+            digest = hashlib.file_digest(opened, "sha256").hexdigest()
+    except OSError:
+        digest = None
+    return Text(file.id, error=error.reason, size=file.size, digest=digest)
 
 
 def gather(

@@ -18,24 +18,48 @@ __all__ = ["ended", "planned", "shown", "table"]
 
 
 def ended(report: JobReport) -> str:
-    """What a run ended with, in one line; the counts are those of all runs."""
+    """What a run ended with, in one line: rows of all runs, and what this one sent."""
     counts = report.counts
-    parts = [
-        plural(counts.rows, "row"),
-        f"{number(counts.done)} done",
+    parts = [_nothing(report)] if report.idle else [plural(counts.rows, "row"), f"{number(counts.done)} done"]
+    parts += [
         f"{number(counts.skipped)} blank" if counts.skipped else "",
         f"{number(counts.failed)} failed" if counts.failed else "",
-        plural(counts.chunks, "chunk"),
-        plural(report.tokens, "token") + " sent",
-        plural(report.requests, "request"),
-        "" if report.cost is None else f"cost {report.cost:.4f}",
+        "" if report.idle else plural(counts.chunks, "chunk"),
+        "" if report.idle else plural(report.run.tokens, "token") + " sent",
+        plural(report.run.requests, "request"),
+        _cost(report.run.tokens, report),
         seconds(report.seconds),
+        _before(report),
     ]
     passed = [f"{number(count)} {reason}" for reason, count in sorted(report.passed_over.items())]
     parts.append(f"passed over: {', '.join(passed)}" if passed else "")
     line = f"{report.id}: " + ", ".join(part for part in parts if part)
     line += f" -> {report.target}" if report.target else ""
     return line + (f"\nstopped: {report.reason}; run it again to go on" if report.status == "stopped" else "")
+
+
+def _nothing(report: JobReport) -> str:
+    counts = report.counts
+    if not counts.rows:
+        return "nothing to do: no row was found"
+    if counts.done == counts.rows:
+        told = "its one row is" if counts.rows == 1 else f"all {number(counts.rows)} rows are"
+        return f"nothing to do: {told} done"
+    return f"nothing to do: {plural(counts.rows, 'row')}, {number(counts.done)} done"
+
+
+def _before(report: JobReport) -> str:
+    """What all runs sent together, where this was not the only one."""
+    if report.requests == report.run.requests:
+        return ""
+    told = [plural(report.tokens, "token"), plural(report.requests, "request"), _cost(report.tokens, report)]
+    return f"with earlier runs {', '.join(part for part in told if part)}"
+
+
+def _cost(tokens: int, report: JobReport) -> str:
+    if report.cost is None:
+        return ""
+    return f"cost {report.cost * tokens / report.tokens if report.tokens else 0.0:.4f}"
 
 
 def planned(found: DryRun) -> str:

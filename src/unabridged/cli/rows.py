@@ -21,13 +21,18 @@ __all__ = ["Outcome", "table"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One text of the command: its id and text, and what became of it."""
+    """One text of the command: its id and text, and what became of it.
+
+    Without a text (``None``) it is told by the ``digest`` and ``size`` of its bytes.
+    """
 
     id: str
-    text: str = field(repr=False)
+    text: str | None = field(repr=False)
     result: TextResult | None = None
     error: str | None = None
     warnings: tuple[str, ...] = ()
+    size: int = 0
+    digest: str | None = None
 
     @property
     def status(self) -> str:
@@ -80,7 +85,7 @@ def _schema(pa: Any, *, chunks: bool) -> Any:
 
 
 def _rows(outcome: Outcome, *, chunks: bool) -> Iterator[tuple[dict[str, Any], Any]]:
-    result, text = outcome.result, outcome.text
+    result, text = outcome.result, outcome.text or ""
     size = utf8_length(text)
     row: dict[str, Any] = {
         "id": outcome.id,
@@ -93,13 +98,13 @@ def _rows(outcome: Outcome, *, chunks: bool) -> Iterator[tuple[dict[str, Any], A
         "dispersion": None if result is None else result.dispersion,
         "unknown_share": None if result is None else result.unknown_share,
         "chars": len(text),
-        "bytes": size,
+        "bytes": outcome.size if outcome.text is None else size,
         "start": 0,
         "end": len(text),
         "start_byte": 0,
         "end_byte": size,
         "overlap_tokens": 0,
-        "sha256": _sha256(text),
+        "sha256": outcome.digest if outcome.text is None else _sha256(text),
         "warnings": list(outcome.warnings),
         "error": outcome.error,
     }

@@ -141,8 +141,9 @@ def _outcome(one: Text, found: TextResult | None) -> Outcome:
     said = (one.warning, *(found.warnings if found is not None else ()))
     reason = one.error
     if found is not None:
-        reason = "empty or blank" if isinstance(found.error, EmptyText) else found.reason
-    return Outcome(one.id, one.text, found, reason, tuple(_named(line, one.id) for line in said if line))
+        reason = "empty or blank" if isinstance(found.error, EmptyText) else in_words(found.error)
+    told = tuple(_named(line, one.id) for line in said if line)
+    return Outcome(one.id, None if one.error else one.text, found, reason, told, size=one.size, digest=one.digest)
 
 
 def _named(warning: str, name: str) -> str:

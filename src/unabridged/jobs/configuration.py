@@ -7,15 +7,16 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from unabridged.errors import JobError
-from unabridged.jobs.journal import FILE, Counts
+from unabridged.jobs.journal import FILE, Journal
 from unabridged.jobs.places import is_remote
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from unabridged.embedding.plan import Cutting
-    from unabridged.jobs.journal import Journal
     from unabridged.jobs.settings import JobSettings
 
-__all__ = ["admit", "configuration_of", "forked"]
+__all__ = ["admit", "begun", "configuration_of", "forked", "opened"]
 
 
 def configuration_of(settings: JobSettings) -> dict[str, Any]:
@@ -62,8 +63,8 @@ def admit(journal: Journal, settings: JobSettings) -> bool:
     changed = [key for key in now if now[key] != before.get(key)]
     if not changed:
         return False
-    if journal.counts() == Counts():  # a first run that ended before its first row binds nobody
-        journal.forget_parts()
+    if journal.untouched:  # a run that embedded nothing binds nobody
+        journal.forget()
         journal.set("configuration", now)
         return False
     if settings.on_change == "fork":
@@ -75,6 +76,31 @@ def admit(journal: Journal, settings: JobSettings) -> bool:
         f"{settings.id}: was begun otherwise ({said}). Put that back to go on, "
         "or begin another job: --on-change fork, or another --name"
     )
+
+
+def begun(place: Path) -> bool:
+    """Whether a job has come as far as its first run."""
+    if not (place / FILE).exists():
+        return False
+    with Journal(place, read_only=True) as journal:
+        return bool(journal.runs())
+
+
+def opened(settings: JobSettings) -> tuple[JobSettings, Journal]:
+    """The journal, if it is of this job; of a fork, if that is what another configuration means."""
+    journal = Journal(settings.place)
+    try:
+        fork = admit(journal, settings)
+    except BaseException:
+        journal.close()
+        raise
+    if not fork:
+        return settings, journal
+    journal.close()
+    other = forked(settings)
+    journal = Journal(other.place)
+    admit(journal, other)
+    return other, journal
 
 
 def _cutting(plan: Cutting | None) -> str:
@@ -97,8 +123,6 @@ def forked(settings: JobSettings) -> JobSettings:
 
 
 def _same(settings: JobSettings, name: str, number: int) -> bool:
-    from unabridged.jobs.journal import Journal
-
     other = _numbered(settings, name, number)
     with Journal(other.place, read_only=True) as journal:
         return bool(journal.get("configuration") == configuration_of(other))

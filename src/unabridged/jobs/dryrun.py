@@ -21,6 +21,7 @@ from unabridged.jobs.journal import FILE, Journal
 from unabridged.jobs.meter import Meter, Metered
 from unabridged.jobs.shards import Gaps, shards
 from unabridged.jobs.source import open_source
+from unabridged.jobs.target import held, open_target
 from unabridged.types import Reply
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from unabridged.embedding.embedder import Embedder
     from unabridged.jobs.settings import JobSettings
     from unabridged.jobs.shard import Shard
+    from unabridged.jobs.source import Part
     from unabridged.types import Provider, Request
 
 __all__ = ["DryRun", "dry_run"]
@@ -138,21 +140,25 @@ def _waits(embedder: Embedder, pretended: _Pretended) -> float:
 
 
 def _waiting(settings: JobSettings, total: _Total) -> Iterator[Shard]:
-    source, spans = open_source(settings.source), _done(settings)
-    for part in source.parts():
-        known = spans.get((part.key, part.identity), [])
+    source = open_source(settings.source)
+    parts = list(source.parts())
+    done = _done(settings, parts)
+    for part in parts:
+        known = done.get(part.key, [])
         total.done_before += sum(after - first for first, after in known)
         yield from shards(source, part, 0, Gaps(known), rows=settings.block_rows, characters=settings.block_characters)
 
 
-def _done(settings: JobSettings) -> dict[tuple[str, str], list[tuple[int, int]]]:
-    """What the journal says is done, of the parts as they were then."""
+def _done(settings: JobSettings, parts: Iterable[Part]) -> dict[str, list[tuple[int, int]]]:
+    """What the journal says is done, of the parts that are as they were, and the output still has."""
     if not (settings.place / FILE).exists():
         return {}
     with Journal(settings.place, read_only=True) as journal:
+        target, kept, known = open_target(settings, journal), settings.place / "kept", journal.parts()
+        states = [known[part.key] for part in parts if part.key in known and known[part.key].identity == part.identity]
         return {
-            (name, state.identity): journal.spans(state.number, state.generation)
-            for name, state in journal.parts().items()
+            each.name: journal.spans(each.number, each.generation, lost=not held(target, each.name, journal, kept))
+            for each in states
         }
 
 

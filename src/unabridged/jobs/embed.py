@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from unabridged.jobs.settings import JobSettings
     from unabridged.jobs.shard import Shard
 
-__all__ = ["CHEAP", "KEY_BYTES", "embedder_for", "keys_of", "open_embedder", "run_shard"]
+__all__ = ["CHEAP", "HALTED", "KEY_BYTES", "embedder_for", "keys_of", "open_embedder", "run_shard"]
 
 KEY_BYTES = 16
 # Models that are asked faster than a disk (hashing 15 µs a text, a static model 100; the cache 54 to write): to
@@ -36,6 +36,7 @@ _BINS = 40  # powers of two of tokens or chunks
 _here: dict[tuple[Any, ...], Embedder] = {}
 _lock = threading.Lock()
 
+HALTED = threading.Event()  # in a worker: nothing more may be sent
 
 def run_shard(shard: Shard, settings: JobSettings, *, embedder: Embedder | None = None) -> ShardResult:
     """Embed a shard, with this process's own embedder unless one is given. Picklable in and out.
@@ -174,5 +175,6 @@ def embedder_for(settings: JobSettings) -> Embedder:
                 max_cost=settings.max_cost,
                 price=settings.price,
             )
+                cancel=HALTED,
             _here[key] = open_embedder(settings, meter, Answers(place / "answers"))
         return _here[key]

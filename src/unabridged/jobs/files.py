@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from unabridged.errors import MissingExtra, UnreadableFile
+from unabridged.text.documents.decode import decode as decoded
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -35,14 +36,7 @@ _HEAD = 1 << 16
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _BINARY_SHARE = 0.01
 _FEW_CONTROLS = 4  # in a short text, one stray NUL is more than its share
-_MARKS = (  # UTF-32 first: its mark begins with that of UTF-16
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-_HIGH_RUN = re.compile(rb"[\x80-\xff]+")
+_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 
 
 class BinaryFile(UnreadableFile):
@@ -138,38 +132,13 @@ def decode(data: bytes, name: str, encoding: str | None = None) -> tuple[str, st
     >>> decode("naïve".encode("utf-16"), "a.txt"), decode(b"caf\xe9", "b.txt")
     (('naïve', None), ('café', 'not UTF-8, read as Windows-1252'))
     """
-    marked = next((known for mark, known in _MARKS if data.startswith(mark)), None)
-    try:
-        return data.decode(encoding or marked or "utf-8"), None
-    except LookupError:
-        raise UnreadableFile(name, f"{encoding} is not an encoding that Python knows") from None
-    except UnicodeDecodeError as error:
-        if encoding or marked:
-            reason = f"not {(encoding or marked or '').upper()} at byte {error.start}"
-            raise UnreadableFile(name, reason) from None
-        return _salvaged(data, name, error.start)
-
-
-def _salvaged(data: bytes, name: str, at: int) -> tuple[str, str]:
-    """Not UTF-8: text with a few stray bytes, Western European text, or an error."""
-    text = data.decode("utf-8", "replace")
-    stray = text.count("\ufffd")
-    letters = sum(len(run) for run in re.findall(r"[^\x00-\x7f]+", text)) - stray
-    if letters >= 4 * stray:
-        return text, f"{stray} bytes are not UTF-8 (the first at {at}), read as U+FFFD"
-    runs = _HIGH_RUN.findall(data)
-    # Languages written in Latin letters have their accents apart; other scripts have runs of high bytes.
-    if sum(len(run) == 1 for run in runs) >= 0.9 * len(runs):
-        try:
-            return data.decode("cp1252"), "not UTF-8, read as Windows-1252"
-        except UnicodeDecodeError:
-            pass
-    raise UnreadableFile(name, f"not UTF-8 (byte {at}); say what it is in, such as --encoding gb18030")
+    text, notes = decoded(data, name, charset=encoding, unfit="refuse")
+    return text, "; ".join(notes) or None
 
 
 def _is_binary(head: bytes) -> bool:
     """Whether control characters make up more than text ever has of them. A stray NUL does not."""
-    if any(head.startswith(mark) for mark, _ in _MARKS):
+    if head.startswith(_MARKS):
         return False
     controls = len(_CONTROLS.findall(head))
     return controls > max(_BINARY_SHARE * len(head), _FEW_CONTROLS) or controls > len(head) / 3

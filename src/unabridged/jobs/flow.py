@@ -51,6 +51,10 @@ class Runner(Protocol):
         """The shard's result is in the journal: what was kept for it is not needed any more."""
         ...
 
+    def halt(self) -> None:
+        """Nothing more may be sent: what is under way comes back without."""
+        ...
+
     def close(self) -> None:
         """Wait for what runs, and give back what is held."""
         ...
@@ -75,6 +79,9 @@ class ThreadRunner:
     def noted(self, shard: Shard) -> None:
         """Its answers are not needed any more."""
         self._answers.end(self._segments.pop(id(shard)))
+
+    def halt(self) -> None:
+        """The job's meter, which this process has, knows."""
 
     def close(self) -> None:
         """Let the threads go."""
@@ -212,6 +219,7 @@ class Flow:
         if self.error is None or (isinstance(self.error, Stopped) and not isinstance(error, Stopped)):
             self.error = error
         self._halt.set()
+        self._runner.halt()
 
     def _drain(self) -> None:
         """Wait for requests under way, for a while: they are paid for. What is complete is noted."""

@@ -59,6 +59,11 @@ class Gate:
         self._hold = 0.0
         self._spent, self._told = Spent(), Spent()
         self._flying = 0.0
+        self._stopped = False
+
+    def stop(self) -> None:
+        """None may go any more: the job ends."""
+        self._stopped = True
 
     def admit(self, tokens: float) -> float | str:
         """0 where a request may go now, the seconds to wait, or why none may go any more."""
@@ -90,10 +95,12 @@ class Gate:
         """What was spent since this was last asked."""
         with self._lock:
             told, self._told = self._told, self._spent
-            return Spent(*(getattr(self._spent, name) - getattr(told, name) for name in Spent.__slots__))
+            return self._spent - told
 
     def _reached(self, tokens: float) -> str | None:
         limits = self._limits
+        if self._stopped:
+            return "the job was asked to end"
         if limits.max_requests is not None and self._spent.requests >= limits.max_requests:
             return "max_requests: all that may be sent are sent"
         if limits.max_tokens is not None and self._spent.tokens + self._flying + tokens > limits.max_tokens:

@@ -12,26 +12,25 @@ from typing import TYPE_CHECKING
 
 from unabridged.errors import JobError, UnknownTokens
 from unabridged.jobs.answers import Answers
-from unabridged.jobs.configuration import admit, forked
+from unabridged.jobs.configuration import begun, opened
 from unabridged.jobs.embed import KEY_BYTES, open_embedder
 from unabridged.jobs.flow import Flow, ThreadRunner
-from unabridged.jobs.journal import FILE, Journal
+from unabridged.jobs.journal import FILE
 from unabridged.jobs.known import Carried, Known, merged
-from unabridged.jobs.meter import Meter, Stopped
+from unabridged.jobs.meter import Meter, Spent, Stopped
 from unabridged.jobs.publish import feed_of
 from unabridged.jobs.shards import Gaps, chosen, shards
 from unabridged.jobs.source import Part, open_source
 from unabridged.jobs.staging import Staging
 from unabridged.jobs.state import REQUESTS, JobProgress, JobReport, Lock, cost_of
-from unabridged.jobs.target import Target, open_target
+from unabridged.jobs.target import Target, held, open_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from unabridged.embedding.embedder import Embedder
     from unabridged.jobs.flow import Runner
-    from unabridged.jobs.journal import PartState
+    from unabridged.jobs.journal import Journal, PartState
     from unabridged.jobs.meter import Observer
     from unabridged.jobs.settings import JobSettings
     from unabridged.jobs.shard import Shard, ShardResult
@@ -101,42 +100,18 @@ def _run(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnknownTokens)  # a line each for a million rows helps nobody
-            settings, journal = _opened(settings)
+            settings, journal = opened(settings)
             with journal:
                 job = _Job(
                     settings, journal, source, open_target(settings, journal), progress, cancel or threading.Event()
                 )
                 return job.run(runner, observer, retry=retry)
     except BaseException:
-        if fresh and not _begun(settings.place):
+        if fresh and not begun(settings.place):
             shutil.rmtree(settings.place, ignore_errors=True)  # a job that could not begin leaves no trace
         raise
     finally:
         lock.release()
-
-
-def _begun(place: Path) -> bool:
-    if not (place / FILE).exists():
-        return False
-    with Journal(place, read_only=True) as journal:
-        return bool(journal.runs())
-
-
-def _opened(settings: JobSettings) -> tuple[JobSettings, Journal]:
-    """The journal, if it is of this job; of a fork, if that is what another configuration means."""
-    journal = Journal(settings.place)
-    try:
-        fork = admit(journal, settings)
-    except BaseException:
-        journal.close()
-        raise
-    if not fork:
-        return settings, journal
-    journal.close()
-    other = forked(settings)
-    journal = Journal(other.place)
-    admit(journal, other)
-    return other, journal
 
 
 @dataclass(slots=True, eq=False)
@@ -156,6 +131,9 @@ class _Job:
     retrying: bool = False
     carried: dict[tuple[int, int], Carried] = field(default_factory=dict)
     told: float = 0.0
+    before: Spent = field(default_factory=Spent)
+    tried: int = 0
+    wrote: bool = False
     began: float = field(default_factory=time.monotonic)
     meter: Meter = field(init=False)
     staging: Staging = field(init=False)
@@ -183,6 +161,7 @@ class _Job:
             cancel=self.halt,
             observer=observer,
         )
+        self.before = self.meter.spent
         try:
             self.embed(runner, retry=retry)
             status, reason = self.ended()
@@ -226,12 +205,18 @@ class _Job:
         self.parts = list(self.source.parts())
         for part in self.parts:
             state = self.journal.part(part.key, part.identity)
+            if not self.holds(state.name) and self.journal.lost(state.number):
+                state = self.journal.part(part.key, part.identity)
             self.states[state.number] = part, state
         for gone in self.journal.parts().keys() - {part.key for part in self.parts}:
             self.journal.finish_part(self.journal.part(gone, _GONE).number, 0)
         known = [part.rows if part.rows is not None else state.rows for part, state in self.states.values()]
         self.total = None if any(rows is None for rows in known) else sum(rows or 0 for rows in known)
         self.journal.set("total", self.total)
+
+    def holds(self, part: str) -> bool:
+        """Whether the output has what it had of a part."""
+        return held(self.target, part, self.journal, self.settings.place / "kept")
 
     def fresh(self) -> Iterator[Shard]:
         """The shards that are not done, of every part."""
@@ -245,8 +230,8 @@ class _Job:
 
     def changed(self, state: PartState, cut: Iterator[Shard]) -> Iterator[Shard]:
         """Of a part that was read before, only what is new or has changed is embedded."""
-        held = self.target.holds(state.name)
-        known = Known(self.journal, self.staging, state.number, state.generation, published=held)
+        there = self.holds(state.name)
+        known = Known(self.journal, self.staging, state.number, state.generation, published=there)
         for shard in cut:
             fresh, carried = known.split(shard)
             if carried is not None:
@@ -292,6 +277,7 @@ class _Job:
 
     def note(self, shard: Shard, result: ShardResult) -> None:
         """A shard is back: stage it, then note it."""
+        self.tried += len(shard)
         generation = self.states[shard.part][1].generation
         carried = None if self.retrying else self.carried.pop((shard.part, shard.first), None)
         if carried is not None:
@@ -321,6 +307,10 @@ class _Job:
         feed = feed_of(self.journal, self.staging)
         if feed is None:
             return
+        mark = max((block.id for block in feed.blocks), default=0)
+        same = not feed.grows and self.journal.get("written") == mark
+        if same and all(self.holds(state.name) for _, state in self.states.values()):
+            return  # rows that failed are waited for, and nothing has come since
         kept = self.settings.place / "kept"
         if feed.grows and not self.journal.get("kept"):
             shutil.rmtree(kept, ignore_errors=True)
@@ -329,6 +319,8 @@ class _Job:
             self.journal.set("kept", True)
         self.journal.set("publishing", True)
         self.journal.set("target", self.target.publish(feed, kept))
+        self.journal.set("written", mark)
+        self.wrote = True
         if feed.grows or not any(self.journal.failures(limit=1)):
             self.journal.mark_published(block.id for block in feed.blocks)
             self.staging.sweep([])
@@ -380,6 +372,9 @@ class _Job:
             causes=self.journal.causes(),
             passed_over=dict(getattr(self.source, "passed_over", {})),
             notes=(f"{counts.warned:,} texts, the first: {self.journal.get('warning')}",) if counts.warned else (),
+            run=spent - self.before,
+            tried=self.tried,
+            wrote=self.wrote,
         )
 
 

@@ -12,10 +12,10 @@ import json
 import sqlite3
 import threading
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from unabridged.errors import JobError
+from unabridged.jobs.journal_records import Block, Counts, Failure, PartState, RunRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -50,77 +50,6 @@ CREATE TABLE IF NOT EXISTS skipped (
 CREATE TABLE IF NOT EXISTS runs (
     id INTEGER PRIMARY KEY, began REAL NOT NULL, ended REAL, status TEXT NOT NULL, reason TEXT, pid INTEGER NOT NULL);
 """
-
-
-@dataclass(frozen=True, slots=True)
-class PartState:
-    """A part of the source as the journal knows it; ``rows`` once it has been read to its end."""
-
-    number: int
-    name: str
-    identity: str
-    rows: int | None
-    generation: int
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A block that is done: rows ``first`` to ``after`` of its part, and the file that its vectors are staged in."""
-
-    id: int
-    part: int
-    generation: int
-    first: int
-    after: int
-    done: int
-    file: str | None
-    retried: bool
-    published: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A row that has no vector, and why."""
-
-    part: str
-    row: int
-    id: str
-    kind: str
-    reason: str
-    tries: int
-    passing: bool
-    at: float
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """What adds up: ``rows`` read are those done, skipped as blank, and failed."""
-
-    rows: int = 0
-    done: int = 0
-    skipped: int = 0
-    failed: int = 0
-    tokens: int = 0
-    chunks: int = 0
-    blocks: int = 0
-    warned: int = 0
-
-    @property
-    def adds_up(self) -> bool:
-        """Whether every row that was read is accounted for."""
-        return self.rows == self.done + self.skipped + self.failed
-
-
-@dataclass(frozen=True, slots=True)
-class RunRecord:
-    """One run of the job."""
-
-    id: int
-    began: float
-    ended: float | None
-    status: str
-    reason: str | None
-    pid: int
 
 
 class Journal:
@@ -215,9 +144,28 @@ class Journal:
                 *self._one("SELECT number, name, identity, rows, generation FROM parts WHERE name = ?", name)
             )
 
-    def forget_parts(self) -> None:
-        """Begin anew, where no row has been settled."""
-        self._do("DELETE FROM parts")
+    @property
+    def untouched(self) -> bool:
+        """Whether no row has been embedded, in whichever run: then nothing of the job is worth keeping."""
+        done = self._one("SELECT 1 FROM blocks WHERE done + same > 0 LIMIT 1")
+        return done is None and self.get("publishing") is None
+
+    def forget(self) -> None:
+        """Begin anew, where nothing was done: rows that failed, or were blank, are read again."""
+        with self._writing():
+            for table in ("parts", "blocks", "failed", "skipped"):
+                self._db.execute(f"DELETE FROM {table}")  # noqa: S608 our names
+            self._db.execute("DELETE FROM about WHERE key IN ('fingerprint', 'width', 'warning', 'total')")
+
+    def lost(self, number: int) -> bool:
+        """The output has the rows of a part no more: they are to be read again; whether there were any."""
+        with self._writing():
+            gone = self._db.execute("DELETE FROM blocks WHERE part = ? AND published", (number,)).rowcount
+            if gone:
+                self._db.execute("UPDATE parts SET rows = NULL WHERE number = ?", (number,))
+                for table in ("failed", "skipped"):
+                    self._db.execute(f"DELETE FROM {table} WHERE part = ?", (number,))  # noqa: S608 our names
+            return bool(gone)
 
     def finish_part(self, number: int, rows: int) -> None:
         """A part was read to its end: it has so many rows."""
@@ -294,12 +242,17 @@ class Journal:
     def _insert_skipped(self, part: int, rows: Iterable[int]) -> None:
         self._db.executemany("INSERT OR REPLACE INTO skipped VALUES (?, ?)", [(part, row) for row in rows])
 
-    def spans(self, part: int, generation: int) -> list[tuple[int, int]]:
-        """The rows of a part that are done, as spans in order; what lies between is still to be read."""
+    def spans(self, part: int, generation: int, *, lost: bool = False) -> list[tuple[int, int]]:
+        """The rows of a part that are done, as spans in order; what lies between is still to be read.
+
+        ``lost``: without those that only the output had, and it has them no more.
+        """
         rows = self._all(
-            "SELECT first, after FROM blocks WHERE part = ? AND generation = ? AND retried = 0 ORDER BY first",
+            "SELECT first, after FROM blocks WHERE part = ? AND generation = ? AND retried = 0 AND published <= ?"
+            " ORDER BY first",
             part,
             generation,
+            int(not lost),
         )
         return [(first, after) for first, after in rows]
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from unabridged.errors import ConfigError, MissingExtra, UnreadableFile
 from unabridged.jobs.places import lasting
 from unabridged.jobs.sink import FINGERPRINT
-from unabridged.jobs.source import Part, as_rows, kept_columns
+from unabridged.jobs.source import Part, as_rows, check_schema, kept_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -42,6 +42,7 @@ class LanceSource:
         """A table each."""
         for path in self._settings.paths:
             table = open_table(path, self._settings.storage)
+            check_schema(self._settings, table.schema, path)
             yield Part(path, table_identity(path, self._settings.storage), table.count_rows(), table, lasting(path))
 
     def read(self, part: Part, start: int = 0) -> Iterator[Rows]:
@@ -120,7 +121,7 @@ def exists(path: str, storage: Mapping[str, str] | None = None) -> bool:
 def checked_column(path: str, name: str, storage: Mapping[str, str] | None, *, replace: bool) -> None:
     """Raise if a column cannot be added."""
     if name in open_table(path, storage).schema.names and not replace:
-        raise ConfigError("sink.column", f"{path} has a column {name!r}; pass --force (force=True) to replace it")
+        raise ConfigError("sink.column", f"{path} has a column {name!r}", advice="replace")
 
 
 def _lance() -> Any:

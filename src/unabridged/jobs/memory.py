@@ -18,7 +18,7 @@ from unabridged.errors import JobError, ModelMismatch
 from unabridged.jobs.known import id_hash
 from unabridged.jobs.places import lasting
 from unabridged.jobs.rows import OWN
-from unabridged.jobs.source import Part, Rows
+from unabridged.jobs.source import Part, Rows, of_these
 from unabridged.memory import Memory
 from unabridged.memory.where import among, batched, both, equals, not_null
 from unabridged.types import Chunk
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MemorySource", "MemoryTarget"]
 
+_COLUMNS = ("role", "kind", "session_id", "source")  # that may be kept
 _PAGE = 1000
 _DOCUMENTS = 1000  # in one commit: large enough that a commit's 30 ms do not count
 
@@ -41,7 +42,10 @@ class MemorySource:
 
     def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
-        self._columns = [name for name in ("role", "kind", "session_id", "source") if name in settings.keep]
+        of_these("text", (settings.text,), ("text",), "artifacts")
+        of_these("id", (settings.id or "id",), ("id",), "artifacts")
+        of_these("keep", settings.keep, (*_COLUMNS, "text", "*"), "artifacts")
+        self._columns = [name for name in _COLUMNS if name in settings.keep or "*" in settings.keep]
 
     def parts(self) -> Iterator[Part]:
         """A place each; its identity is the head's number, so what is added later is found."""

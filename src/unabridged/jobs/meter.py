@@ -44,6 +44,14 @@ class Spent:
     tokens: int = 0
     refused: int = 0
 
+    def __sub__(self, other: Spent) -> Spent:
+        """What was spent since.
+
+        >>> Spent(3, 20, 900) - Spent(1, 10, 400)
+        Spent(requests=2, texts=10, tokens=500, refused=0)
+        """
+        return Spent(*(getattr(self, name) - getattr(other, name) for name in self.__slots__))
+
 
 class Observer(Protocol):
     """Told of each request that came back, for metrics and traces; never of a text."""

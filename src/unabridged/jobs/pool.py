@@ -2,38 +2,48 @@
 
 Each worker is a fresh process (spawn) with an embedder of its own; it keeps its answers and counts its requests
 in the job's folder as the job's own process does, so that a budget holds over all of them and a kill costs
-nothing that was paid. A worker that dies takes its pool along: a new one is made, and what was under way is sent
-again.
+nothing that was paid. Shards go out in pieces of some full requests, several to a worker at once, so that it is
+never without work between two, and the last of a job are shared evenly. While the workers start, this process
+sends in the place of one of them, if the model is elsewhere. A worker that dies is replaced, and its pieces are
+sent again, each alone.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import multiprocessing
 import os
-import sqlite3
 import threading
-from concurrent.futures import Future, InvalidStateError, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from typing import TYPE_CHECKING, Any
+from collections import deque
+from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from unabridged.embedding.batching import DEFAULT_INPUTS
 from unabridged.errors import ConfigError, JobError
-from unabridged.jobs.answers import Answers
-from unabridged.jobs.embed import embedder_for, run_shard
-from unabridged.jobs.journal import FILE
+from unabridged.jobs.embed import run_shard
+from unabridged.jobs.flow import workers_for
+from unabridged.jobs.pool_worker import Kind, work
+from unabridged.jobs.shard import joined, pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import SpawnProcess
     from pathlib import Path
 
     from unabridged.embedding.embedder import Embedder
+    from unabridged.jobs.answers import Answers
     from unabridged.jobs.settings import JobSettings
     from unabridged.jobs.shard import Shard, ShardResult
 
 __all__ = ["PoolRunner", "processes"]
 
-_LOSSES = 3  # times that one shard may be under way in a pool that breaks: more, and it is what breaks it
-_AHEAD = 2  # shards in hand for each process, so that none waits for the next
+_LOSSES = 3  # times that one piece may be in hand of a worker that dies, or that a worker may die as it starts
+_ROUNDS = 4  # full requests of a piece for each that may fly: what is between two pieces is a small part of them
+_SHARDS = 16  # in hand at once, but for two a process: they lie in memory
+_SECONDS_TO_END = 10.0  # that a worker has to close its files
 
 
 def processes(count: int | None = None) -> Callable[[JobSettings, Embedder, Answers], PoolRunner]:
@@ -53,33 +63,99 @@ def processes(count: int | None = None) -> Callable[[JobSettings, Embedder, Answ
     return make
 
 
+@dataclass(slots=True, eq=False)
+class _Open:
+    """A shard under way, and what has become of its pieces so far."""
+
+    shard: Shard
+    future: Future[ShardResult]
+    results: list[ShardResult | None]
+
+    def landed(self, at: int, result: ShardResult) -> None:
+        self.results[at] = result
+        whole = [each for each in self.results if each is not None]
+        if len(whole) == len(self.results):
+            with contextlib.suppress(InvalidStateError):  # the job has ended, and nobody waits
+                self.future.set_result(joined(whole))
+
+    def failed(self, error: BaseException) -> None:
+        with contextlib.suppress(InvalidStateError):
+            self.future.set_exception(error)
+
+
+@dataclass(slots=True, eq=False)
+class _Piece:
+    """Some rows of a shard, and in how many workers' hands it was when they died."""
+
+    of: _Open
+    at: int
+    shard: Shard
+    losses: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class _Worker:
+    """One process, from its start to its end, and the pieces that it has in hand."""
+
+    process: SpawnProcess
+    line: Connection
+    ready: bool = False
+    hand: dict[int, _Piece] = field(default_factory=dict)
+    mutex: threading.Lock = field(default_factory=threading.Lock)
+
+    def tell(self, message: object) -> None:
+        with self.mutex, contextlib.suppress(OSError):  # it is gone: whoever listens to it notices
+            self.line.send(message)
+
+
 class PoolRunner:
     """A :class:`~unabridged.jobs.flow.Runner` over processes. Settings must be picklable."""
 
     def __init__(self, settings: JobSettings, embedder: Embedder, answers: Answers, count: int = 1) -> None:
-        self.workers = count * _AHEAD
-        self._settings = settings
-        self._count = count
-        self._answers = answers.place
-        self._lock = threading.Lock()
-        self._pool = self._made()
-        self._broken = 0
-        self._closed = False
+        self._settings, self._embedder, self._answers, self._count = settings, embedder, answers, count
+        self._threads = workers_for(embedder, settings)
+        self.workers = min(count * (self._threads + 1), max(_SHARDS, 2 * count))
+        self._rows = _ROUNDS * embedder.concurrency * (embedder.limit.request_inputs or DEFAULT_INPUTS)
+        self._mutex = threading.RLock()
+        self._waiting: deque[_Piece] = deque()
+        self._numbers = itertools.count()
+        self._pids: set[int] = set()
         self._open = 0
-        self._workers: set[int] = set()
+        self._false_starts = 0
+        self._error: BaseException | None = None
+        self._closed = False
+        self._here = None if embedder.provider.host == "process" else _Here(settings, embedder, answers, self._threads)
+        self._workers = [self._started() for _ in range(count)]
 
     def submit(self, shard: Shard) -> Future[ShardResult]:
         """Begin a shard."""
-        future: Future[ShardResult] = Future()
-        with self._lock:
+        cut = list(pieces(shard, self._rows))
+        opened = _Open(shard, Future(), [None] * len(cut))
+        with self._mutex:
             self._open += 1
-        self._send(shard, future, _LOSSES)
-        return future
+            if self._error is not None:
+                opened.failed(self._error)
+                return opened.future
+            self._waiting += [_Piece(opened, at, piece) for at, piece in enumerate(cut)]
+        self._feed()
+        return opened.future
 
     def noted(self, shard: Shard) -> None:
-        """One shard less whose answers are needed; its worker finds that in the journal."""
-        with self._lock:
+        """One shard less whose answers are needed; its workers find that in the journal."""
+        with self._mutex:
             self._open -= 1
+            if self._here is not None:
+                self._here.noted(shard)
+
+    def halt(self) -> None:
+        """Workers send nothing more; what waits here is given back."""
+        with self._mutex:
+            waiting, self._waiting = list(self._waiting), deque()
+            workers = list(self._workers)
+        for piece in waiting:
+            piece.of.future.cancel()
+        for worker in workers:
+            worker.tell((Kind.HALT, None))
 
     def close(self) -> None:
         """Let the processes go, and remove their answers if all of them are noted.
@@ -87,90 +163,166 @@ class PoolRunner:
         Where the job ends early, what was under way has been waited for: the processes are ended, and what they
         were paid for lies in their answers.
         """
-        with self._lock:
+        with self._mutex:
             self._closed = True
-            pool = self._pool
-        if self._open:
-            for process in list((pool._processes or {}).values()):  # noqa: SLF001 no public way before Python 3.14
-                process.terminate()
-        pool.shutdown(wait=True, cancel_futures=True)
+            workers = list(self._workers)
+        if self._here is not None:
+            self._here.close()
+        for worker in workers:
+            worker.tell((Kind.END, None))
+            if self._open:
+                worker.process.terminate()
+            worker.process.join(_SECONDS_TO_END)
+            if worker.process.is_alive():
+                worker.process.kill()
+                worker.process.join()
+            worker.line.close()
         if self._open == 0:
-            for path in self._answers.glob("*.answers"):
-                if _writer(path) in self._workers:
+            for path in self._answers.place.glob("*.answers"):
+                if _writer(path) in self._pids:
                     path.unlink(missing_ok=True)
 
-    def _made(self) -> ProcessPoolExecutor:
-        # A forked child would inherit this process's threads' locks and sockets; a spawned one begins anew.
-        return ProcessPoolExecutor(self._count, multiprocessing.get_context("spawn"))
+    def _started(self) -> _Worker:
+        """A new process. A forked child would inherit this one's threads' locks and sockets; this begins anew."""
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(target=work, args=(theirs, self._settings, self._threads), daemon=True)
+        process.start()
+        theirs.close()
+        worker = _Worker(process, ours)
+        self._pids.add(process.pid or 0)
+        threading.Thread(target=self._listen, args=(worker,), name="unabridged-worker", daemon=True).start()
+        return worker
 
-    def _send(self, shard: Shard, future: Future[ShardResult], left: int) -> None:
-        with self._lock:
-            pool, turn = self._pool, self._broken
-        try:
-            inner = pool.submit(_embed, shard, self._settings)
-        except BrokenProcessPool as error:
-            self._lost(shard, future, left, turn, error)
-            return
-        inner.add_done_callback(lambda done: self._landed(done, shard, future, left, turn))
+    def _listen(self, worker: _Worker) -> None:
+        """What a worker says, until it is gone."""
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                kind, number, value = worker.line.recv()
+                if kind is Kind.READY:
+                    self._false_starts, worker.ready = 0, True
+                elif kind is Kind.REFUSED:  # it could not open its embedder, and no other could
+                    self._give_up(value)
+                else:
+                    piece = worker.hand.pop(number)
+                    piece.of.landed(piece.at, value) if kind is Kind.DONE else piece.of.failed(value)
+                self._feed()
+        self._gone(worker)
 
-    def _landed(self, done: Future[Any], shard: Shard, future: Future[ShardResult], left: int, turn: int) -> None:
-        error = None if done.cancelled() else done.exception()
-        with contextlib.suppress(InvalidStateError):  # the job has ended, and nobody waits
-            if done.cancelled():
-                future.cancel()
-            elif isinstance(error, BrokenProcessPool):
-                self._lost(shard, future, left, turn, error)
-            elif error is not None:
-                future.set_exception(error)
+    def _feed(self) -> None:
+        """Hand out what waits. It is sent outside of the lock: a worker takes its time to unpack."""
+        with self._mutex:
+            given = list(self._given())
+        for worker, number, piece in given:
+            worker.tell((Kind.PIECE, (number, piece.of.shard.first, piece.shard)))
+
+    def _given(self) -> Iterator[tuple[_Worker, int, _Piece]]:
+        while self._waiting:
+            piece = self._waiting[0]
+            worker = self._free(alone=piece.losses > 0)
+            if worker is not None:
+                number = next(self._numbers)
+                worker.hand[number] = self._waiting.popleft()
+                yield worker, number, piece
+            elif self._here is not None and self._here.takes(self._sending):
+                self._here.embed(self._waiting.popleft(), self._feed)
             else:
-                worker, result = done.result()
-                self._workers.add(worker)
-                future.set_result(result)
-
-    def _lost(self, shard: Shard, future: Future[ShardResult], left: int, turn: int, error: Exception) -> None:
-        """A worker died. Whoever notices first makes a new pool; what was under way goes to it."""
-        if left <= 1:
-            where = f"rows {shard.first:,} to {shard.after:,} of part {shard.part}"
-            future.set_exception(JobError(f"a worker process died {_LOSSES} times over {where}"))
-            return
-        with self._lock:
-            if self._closed:
-                future.cancel()
                 return
-            if turn == self._broken:
-                self._broken += 1
-                self._pool.shutdown(wait=False)
-                try:
-                    self._pool = self._made()
-                except RuntimeError:  # the interpreter is on its way out
-                    future.set_exception(error)
-                    return
-        self._send(shard, future, left - 1)
+
+    @property
+    def _sending(self) -> bool:
+        """Whether every worker is there to send."""
+        return all(worker.ready for worker in self._workers)
+
+    def _free(self, *, alone: bool) -> _Worker | None:
+        """The worker with the least in hand, if it can take one more.
+
+        As long as this process sends in the place of one, one of them waits; whose piece has been in the hand of a
+        worker that died gets no other beside it, so that it is known which one it was.
+        """
+        ready = [worker for worker in self._workers if worker.ready and not _suspect(worker)]
+        if self._here is not None and self._here.busy and len(ready) == self._count:
+            ready = [worker for worker in ready if worker.hand] or ready[1:]
+        least = min(ready, key=lambda worker: len(worker.hand), default=None)
+        return None if least is None or len(least.hand) >= (1 if alone else self._threads + 1) else least
+
+    def _gone(self, worker: _Worker) -> None:
+        """A worker has ended: on request, or it died, and another takes its place and its pieces."""
+        with self._mutex:
+            if self._closed:
+                return
+            lost = list(worker.hand.values())
+            self._false_starts += not worker.ready
+            for piece in lost:
+                piece.losses += 1
+                if piece.losses >= _LOSSES:
+                    where = f"rows {piece.shard.first:,} to {piece.shard.after:,} of part {piece.shard.part}"
+                    piece.of.failed(JobError(f"a worker process died {_LOSSES} times over {where}"))
+            self._waiting.extendleft(reversed([piece for piece in lost if piece.losses < _LOSSES]))
+            worker.line.close()
+            self._workers.remove(worker)
+            if self._error is None and self._false_starts < _LOSSES:
+                self._workers.append(self._started())
+        worker.process.join(_SECONDS_TO_END)
+        if self._false_starts >= _LOSSES:
+            said = "a program that runs a job in processes begins it below: if __name__ == '__main__'"
+            self._give_up(JobError(f"worker processes died {_LOSSES} times as they started; {said}"))
+        self._feed()
+
+    def _give_up(self, error: BaseException) -> None:
+        """No worker can be had: everything that waits, or comes, meets the same."""
+        with self._mutex:
+            self._error = self._error or error
+            waiting, self._waiting = list(self._waiting), deque()
+        for piece in waiting:
+            piece.of.failed(error)
 
 
-def _embed(shard: Shard, settings: JobSettings) -> tuple[int, ShardResult]:
-    """In a worker: the shard's result, and who made it."""
-    embedder = embedder_for(settings)
-    if isinstance(embedder.cache, Answers):  # not for models that are asked faster than a disk
-        _keep(embedder.cache, settings.place, shard)
-    return os.getpid(), run_shard(shard, settings, embedder=embedder)
+class _Here:
+    """This process in the place of a worker, for as long as not all of them are there."""
+
+    def __init__(self, settings: JobSettings, embedder: Embedder, answers: Answers, threads: int) -> None:
+        self._settings, self._embedder, self._answers = settings, embedder, answers
+        self._threads = min(threads, 2)
+        self._pool = ThreadPoolExecutor(self._threads, "unabridged-job")
+        self._hand = 0
+        self._mutex = threading.Lock()
+        self._segments: dict[int, int] = {}
+
+    @property
+    def busy(self) -> bool:
+        return self._hand > 0
+
+    def takes(self, all_there: bool) -> bool:  # noqa: FBT001 one question
+        return not all_there and self._hand < self._threads
+
+    def embed(self, piece: _Piece, after: Callable[[], None]) -> None:
+        with self._mutex:
+            self._hand += 1
+        self._segments.setdefault(id(piece.of.shard), self._answers.begin())
+        self._pool.submit(self._embed, piece, after)
+
+    def _embed(self, piece: _Piece, after: Callable[[], None]) -> None:
+        try:
+            piece.of.landed(piece.at, run_shard(piece.shard, self._settings, embedder=self._embedder))
+        except BaseException as error:  # noqa: BLE001 it is raised in the thread that waits for the shard
+            piece.of.failed(error)
+        finally:
+            with self._mutex:
+                self._hand -= 1
+            after()
+
+    def noted(self, shard: Shard) -> None:
+        segment = self._segments.pop(id(shard), None)
+        if segment is not None:
+            self._answers.end(segment)
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-_kept: list[tuple[int, int, int]] = []  # in a worker: part, first row and segment of shards not known to be noted
-
-
-def _keep(answers: Answers, folder: Path, shard: Shard) -> None:
-    """A shard begins: its answers stay until the journal has it; those that it has by now may go."""
-    for part, first, segment in [one for one in _kept if _is_noted(folder, *one[:2])]:
-        answers.end(segment)
-        _kept.remove((part, first, segment))
-    _kept.append((shard.part, shard.first, answers.begin()))
-
-
-def _is_noted(folder: Path, part: int, first: int) -> bool:
-    with contextlib.closing(sqlite3.connect(f"{(folder / FILE).absolute().as_uri()}?mode=ro", uri=True)) as journal:
-        row = journal.execute("SELECT 1 FROM blocks WHERE part = ? AND first = ? LIMIT 1", (part, first)).fetchone()
-    return row is not None
+def _suspect(worker: _Worker) -> bool:
+    return any(piece.losses for piece in worker.hand.values())
 
 
 def _writer(path: Path) -> int:

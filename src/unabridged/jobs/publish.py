@@ -88,6 +88,8 @@ def feed_of(journal: Journal, staging: Staging) -> Feed | None:
 
 def unified(schemas: Sequence[pa.Schema]) -> pa.Schema:
     """One schema that every table fits, null where it has no such column."""
+    if not schemas:
+        return pa.schema([])
     return pa.unify_schemas(list(dict.fromkeys(schemas)), promote_options="permissive")
 
 
@@ -99,15 +101,16 @@ def rebatched(tables: Iterable[pa.Table], width: int) -> Iterator[pa.Table]:
     """
     size = max(256, min(_GROUP_ROWS, _GROUP_BYTES // (4 * width)))
     held: list[pa.Table] = []
-    count = 0
+    count, given = 0, False
     for table in tables:
         held.append(table)
         count += table.num_rows
         while count >= size:
             whole = pa.concat_tables(held)
             yield whole.slice(0, size).combine_chunks()
+            given = True
             held, count = [whole.slice(size)], count - size
-    if count:
+    if count or (held and not given):  # an output that has lost its last row has its columns still
         yield pa.concat_tables(held).combine_chunks()
 
 

@@ -101,6 +101,10 @@ class RayRunner:
         """A shard is in the journal; what was spent meanwhile goes into the log of requests."""
         self._tell()
 
+    def halt(self) -> None:
+        """The gate lets nothing more through."""
+        self._gate.stop.remote()
+
     def close(self) -> None:
         """Let the cluster go; one that was begun for this job ends."""
         self._tell()

@@ -291,7 +291,8 @@ class _Lance(_Target):
             import lancedb
 
             self._table = lancedb.connect(str(self._hidden.absolute())).create_table("rows", schema=rows.schema)
-        self._table.add(rows, on_bad_vectors="null")  # a null vector is a text without one, not a bad one
+        if rows.num_rows:
+            self._table.add(rows, on_bad_vectors="null")  # a null vector is a text without one, not a bad one
 
     def _close(self) -> None:
         self._waiting = []

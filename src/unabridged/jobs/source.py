@@ -21,7 +21,21 @@ if TYPE_CHECKING:
 
     from unabridged.jobs.settings import SourceSettings
 
-__all__ = ["FORMATS", "Part", "Rows", "Source", "as_rows", "format_of", "kept_columns", "open_source"]
+__all__ = [
+    "FORMATS",
+    "Part",
+    "Rows",
+    "Source",
+    "as_rows",
+    "check_schema",
+    "format_of",
+    "kept_columns",
+    "no_column",
+    "of_these",
+    "open_source",
+    "other_columns",
+    "refuse_ours",
+]
 
 FORMATS = ("parquet", "arrow", "jsonl", "csv", "lance", "huggingface", "files", "memory")
 _ENDINGS = {
@@ -37,6 +51,7 @@ _ENDINGS = {
     ".lance": "lance",
 }
 _PACKED = (".gz", ".zst", ".zstd", ".bz2")
+_NAMED = 30  # columns that a message names; lines may have any number of keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +96,7 @@ class Source(Protocol):
     """Parts, and their rows."""
 
     def parts(self) -> Iterator[Part]:
-        """Every part, in a fixed order."""
+        """Every part, in a fixed order. Raises for a column that is asked for and is not there."""
         ...
 
     def read(self, part: Part, start: int = 0) -> Iterator[Rows]:
@@ -176,22 +191,51 @@ def _by_ending(path: str) -> str | None:
 
 def kept_columns(settings: SourceSettings, names: Sequence[str], where: str) -> list[str]:
     """The columns to carry along, of those that a part has. Raises for one that is not there, or is ours."""
-    if "*" in settings.keep:
-        return [name for name in names if name not in (settings.text, settings.id, *OWN)]
-    wanted = [name for name in settings.keep if name not in (settings.text, settings.id)]
+    wanted = [name for name in settings.keep if name not in ("*", settings.text, settings.id)]
     for name in (settings.text, *((settings.id,) if settings.id else ()), *wanted):
         if name not in names:
-            raise ConfigError(where, f"has no column {name!r}; it has {', '.join(names) or 'none'}")
+            raise no_column(where, name, names)
+    refuse_ours(wanted)
+    return other_columns(settings, names) if "*" in settings.keep else wanted
+
+
+def no_column(where: str, name: str, names: Sequence[str], *, of: str = "it has") -> ConfigError:
+    """A column that is asked for and is not there, and those that are.
+
+    >>> str(no_column("rows.csv", "body", ["id", "text"]))
+    "rows.csv: has no column 'body'; it has id, text"
+    """
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ConfigError(where, f"has no column {name!r}; {of} {', '.join(names[:_NAMED]) or 'none'}{more}")
+
+
+def refuse_ours(wanted: Sequence[str]) -> None:
+    """Raise for a column to keep that has the name of one of the output's own."""
     ours = next((name for name in wanted if name in OWN), None)
     if ours is not None:
         raise ConfigError("source.keep", f"found {ours!r}, which is a column of the output; rename it in the source")
-    return wanted
+
+
+def of_these(setting: str, found: Sequence[str], there: Sequence[str], what: str) -> None:
+    """Raise for a column that no source of a kind has."""
+    wrong = next((name for name in found if name not in there), None)
+    if wrong is not None:
+        raise ConfigError(f"source.{setting}", f"found {wrong!r}, of {what} there are {', '.join(there)}")
+
+
+def other_columns(settings: SourceSettings, names: Sequence[str]) -> list[str]:
+    """Every column but those of the text and the id, and those that the output has under the same name."""
+    return [name for name in names if name not in (settings.text, settings.id, *OWN)]
+
+
+def check_schema(settings: SourceSettings, schema: pa.Schema, where: str) -> None:
+    """Raise where a table has not what is asked of it, before the first of its rows is read."""
+    kept_columns(settings, schema.names, where)
+    _check_text(schema.field(settings.text).type, where, settings.text)
 
 
 def as_rows(table: pa.Table, settings: SourceSettings, part: str, first: int, kept: Sequence[str]) -> Rows:
     """Rows of a table as the source has it: text and id as strings, nulls as rows that could not be read."""
-    if settings.text not in table.column_names:
-        raise ConfigError(part, f"has no column {settings.text!r}; it has {', '.join(table.column_names)}")
     text = _strings(table[settings.text], part, settings.text)
     named = None if settings.id is None else pc.cast(_plain(table[settings.id]), pa.string())
     if named is None:
@@ -217,9 +261,12 @@ def _plain(column: Any) -> Any:
 
 def _strings(column: Any, part: str, name: str) -> Any:
     plain = _plain(column)
-    kind = plain.type
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
-        if pa.types.is_null(kind):
-            return pc.cast(plain, pa.string())
+    _check_text(plain.type, part, name)
+    return pc.cast(plain, pa.string()) if pa.types.is_null(plain.type) else plain
+
+
+def _check_text(kind: pa.DataType, part: str, name: str) -> None:
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
+    if not any(test(plain) for test in tests):
         raise ConfigError(part, f"column {name!r} is {kind}, expected text")
-    return plain

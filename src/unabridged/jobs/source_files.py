@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from unabridged.errors import ConfigError, InputError, MissingExtra, UnreadableFile
+from unabridged.errors import InputError, MissingExtra, UnreadableFile
 from unabridged.jobs.files import BinaryFile, find_files, text_of
 from unabridged.jobs.ignore import IgnoreFiles, Rules
 from unabridged.jobs.places import Place, digest_of, find, is_remote, place_of
-from unabridged.jobs.source import Part, Rows
+from unabridged.jobs.source import Part, Rows, of_these
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,9 +47,9 @@ class FileSource:
     def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
         self.passed_over: Counter[str] = Counter()
-        wrong = next((name for name in settings.keep if name not in (*_COLUMNS, "*", settings.text)), None)
-        if wrong is not None:
-            raise ConfigError("source.keep", f"found {wrong!r}, of files there are {', '.join(_COLUMNS)}")
+        of_these("text", (settings.text,), ("text",), "files")
+        of_these("id", (settings.id or "id",), ("id",), "files")
+        of_these("keep", settings.keep, (*_COLUMNS, "text", "*"), "files")
 
     def parts(self) -> Iterator[Part]:
         """One part."""

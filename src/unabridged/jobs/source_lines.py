@@ -6,6 +6,8 @@ lines have no schema, and a type told from the first of them would be wrong for 
 
 from __future__ import annotations
 
+import codecs
+import contextlib
 import csv
 import io
 import itertools
@@ -18,10 +20,10 @@ import pyarrow as pa
 
 from unabridged.errors import ConfigError, UnreadableFile
 from unabridged.jobs.places import find
-from unabridged.jobs.source import Part, Rows, kept_columns
+from unabridged.jobs.source import Part, Rows, kept_columns, no_column, other_columns, refuse_ours
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Generator, Iterator, Mapping
 
     from unabridged.jobs.settings import SourceSettings
 
@@ -29,6 +31,7 @@ __all__ = ["LineSource"]
 
 _BATCH = 4096
 _BATCH_CHARACTERS = 4_000_000
+_LOOKED = 1000  # lines that are looked at for a column that no line so far has: it is misspelt, not left out
 _STDIN = "-"
 _ENDINGS = (".jsonl", ".ndjson", ".csv", ".tsv", ".gz", ".zst", ".zstd", ".bz2")
 _FIELD_LIMIT = 1 << 30  # characters of one CSV field; Python's own default is 131,072
@@ -50,15 +53,18 @@ class LineSource:
     def __init__(self, settings: SourceSettings, kind: str) -> None:
         self._settings = settings
         self._kind = kind
+        self._encoding = _known(settings.encoding)
+        self._looked: list[bytes] = []  # lines of standard input, which are there but once
+        refuse_ours(_named(settings))
 
     def parts(self) -> Iterator[Part]:
         """A file each. Standard input is a part that is new each time, so its rows are told by their content."""
-        for path in self._settings.paths:
-            if path == _STDIN:
-                yield Part(_STDIN, f"read {time.time_ns()}")
-                continue
-            for place in find(path, self._settings.storage, endings=_ENDINGS):
-                yield Part(place.name, place.identity, None, place, place.lasting)
+        parts = [part for path in self._settings.paths for part in self._parts(path)]
+        if self._kind == "jsonl" and not self._looked:
+            self._look(parts)
+        elif self._kind == "csv":
+            self._check_headers(parts)
+        yield from parts
 
     def read(self, part: Part, start: int = 0) -> Iterator[Rows]:
         """The rows of a file; those before ``start`` are passed over without being parsed, where lines are rows."""
@@ -69,20 +75,57 @@ class LineSource:
                 yield self._rows(some, part.name, number)
                 number += len(some)
 
+    def _parts(self, path: str) -> Iterator[Part]:
+        if path == _STDIN:
+            yield Part(_STDIN, f"read {time.time_ns()}")
+            return
+        for place in find(path, self._settings.storage, endings=_ENDINGS):
+            yield Part(place.name, place.identity, None, place, place.lasting)
+
+    def _look(self, parts: list[Part]) -> None:
+        """Raise where none of the first lines has a column that is asked for; where some have it, others fail alone."""
+        names: dict[str, None] = {}
+        wanted = [name for name in (self._settings.text, self._settings.id) if name is not None]
+        left = _LOOKED
+        for part in parts:
+            for record in self._first(part, left):
+                left -= 1
+                names.update(dict.fromkeys(record.fields or ()))
+                if all(name in names for name in wanted):
+                    return
+        missing = next(name for name in wanted if name not in names)
+        if names:
+            raise no_column(parts[0].name, missing, list(names), of=f"its first {_LOOKED - left:,} lines have")
+
+    def _first(self, part: Part, most: int) -> Iterator[_Record]:
+        with self._open(part) as stream:
+            for line in itertools.islice(_filled(stream), most):
+                if part.name == _STDIN:
+                    self._looked.append(line)
+                yield _parsed(line, self._encoding)
+
+    def _check_headers(self, parts: list[Part]) -> None:
+        """Raise for a file whose header has not what is asked for."""
+        for part in parts:
+            if part.name != _STDIN:
+                with self._open(part) as stream, contextlib.closing(self._csv(stream, part.name, 0)) as records:
+                    next(records, None)
+
     def _open(self, part: Part) -> Any:
         if part.name == _STDIN:
-            return sys.stdin.buffer if hasattr(sys.stdin, "buffer") else sys.stdin
+            stream = getattr(sys.stdin, "buffer", sys.stdin)
+            looked, self._looked = self._looked, []
+            return contextlib.nullcontext(itertools.chain(looked, stream) if looked else stream)
         return io.BufferedReader(part.at.stream(), 1 << 20)
 
     def _json(self, stream: Any, start: int) -> Iterator[_Record]:
-        encoding = self._settings.encoding or "utf-8"
         for at, line in enumerate(_filled(stream)):
             if at >= start:
-                yield _parsed(line, encoding)
+                yield _parsed(line, self._encoding)
 
-    def _csv(self, stream: Any, name: str, start: int) -> Iterator[_Record]:
+    def _csv(self, stream: Any, name: str, start: int) -> Generator[_Record]:
         csv.field_size_limit(_FIELD_LIMIT)
-        text = io.TextIOWrapper(stream, self._settings.encoding or "utf-8-sig", newline="")
+        text = io.TextIOWrapper(stream, self._encoding, newline="")
         plain = name.lower()
         for packed in (".gz", ".zst", ".zstd", ".bz2"):
             plain = plain.removesuffix(packed)
@@ -113,8 +156,9 @@ class LineSource:
             texts.append(text)
             if wrong is not None:
                 errors.append((at, wrong))
-        names = [name for record in records for name in record.fields or ()] if "*" in settings.keep else []
-        kept = kept_columns(settings, sorted(set(names)), part) if names else _others(settings)
+        kept = _named(settings)
+        if "*" in settings.keep:
+            kept = other_columns(settings, sorted({name for record in records for name in record.fields or ()}))
         columns: dict[str, Any] = {"id": pa.array(ids, pa.string()), "text": pa.array(texts, pa.string())}
         for name in kept:
             columns[name] = pa.array([_as_text((record.fields or {}).get(name)) for record in records], pa.string())
@@ -156,11 +200,9 @@ def _filled(stream: Any) -> Iterator[bytes]:
 
 def _parsed(line: bytes, encoding: str) -> _Record:
     try:
-        found = json.loads(line.decode(encoding).lstrip("\ufeff"))
+        found = json.loads(line.decode(encoding))
     except UnicodeDecodeError as error:
         return _Record(None, f"not {error.encoding.upper()} at byte {error.start} of the line")
-    except LookupError:
-        raise ConfigError("source.encoding", f"{encoding} is not an encoding that Python knows") from None
     except (ValueError, RecursionError):
         return _Record(None, "not JSON")
     if isinstance(found, dict):
@@ -168,14 +210,17 @@ def _parsed(line: bytes, encoding: str) -> _Record:
     return _Record(None, f"a {type(found).__name__}, expected an object")
 
 
-def _others(settings: SourceSettings) -> list[str]:
-    from unabridged.jobs.rows import OWN
+def _named(settings: SourceSettings) -> list[str]:
+    return [name for name in settings.keep if name not in ("*", settings.text, settings.id)]
 
-    wanted = [name for name in settings.keep if name not in ("*", settings.text, settings.id)]
-    ours = next((name for name in wanted if name in OWN), None)
-    if ours is not None:
-        raise ConfigError("source.keep", f"found {ours!r}, which is a column of the output; rename it in the source")
-    return wanted
+
+def _known(encoding: str | None) -> str:
+    """An encoding that there is; UTF-8 with or without its mark."""
+    try:
+        name = codecs.lookup(encoding or "utf-8").name
+    except LookupError:
+        raise ConfigError("source.encoding", f"{encoding} is not an encoding that Python knows") from None
+    return "utf-8-sig" if name == "utf-8" else name
 
 
 def _as_text(value: Any) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 
 from unabridged.errors import UnreadableFile
 from unabridged.jobs.places import Place, find, place_of
-from unabridged.jobs.source import Part, as_rows, kept_columns
+from unabridged.jobs.source import Part, as_rows, check_schema, kept_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +36,7 @@ class ParquetSource:
         for path in self._settings.paths:
             for place in find(path, self._settings.storage, endings=(".parquet", ".pq")):
                 with _opened(place) as file:
+                    check_schema(self._settings, file.schema_arrow, place.name)
                     yield Part(place.name, place.identity, file.metadata.num_rows, place, place.lasting)
 
     def read(self, part: Part, start: int = 0) -> Iterator[Rows]:
@@ -89,6 +91,8 @@ class ArrowSource:
                 else find(path, self._settings.storage, endings=(".arrow", ".feather", ".ipc"))
             )
             for place in places:
+                with _reader(place) as reader:
+                    check_schema(self._settings, reader.schema, place.name)
                 yield Part(place.name, place.identity, None, place, place.lasting)
 
     def read(self, part: Part, start: int = 0) -> Iterator[Rows]:
@@ -106,20 +110,24 @@ class ArrowSource:
 
 
 def _batches(place: Place) -> Iterator[pa.RecordBatch]:
-    """The record batches of a file, whichever of the two forms it has; a local one is mapped, not read."""
-    source = pa.memory_map(place.path) if place.local else place.open()
-    with source:
-        is_file = source.read(6) == b"ARROW1"
-        source.seek(0)
-        try:
-            if is_file:
-                reader = pa.ipc.open_file(source)
-                for at in range(reader.num_record_batches):
-                    yield reader.get_batch(at)
-            else:
-                yield from pa.ipc.open_stream(source)
-        except pa.ArrowInvalid as error:
-            raise UnreadableFile(place.name, f"not an Arrow file: {_short(error)}") from None
+    """The record batches of a file, whichever of the two forms it has."""
+    with _reader(place) as reader:
+        if isinstance(reader, pa.RecordBatchFileReader):
+            yield from (reader.get_batch(at) for at in range(reader.num_record_batches))
+        else:
+            yield from reader
+
+
+@contextlib.contextmanager
+def _reader(place: Place) -> Iterator[Any]:
+    """A reader of an Arrow file; a local one is mapped, not read."""
+    try:
+        with pa.memory_map(place.path) if place.local else place.open() as source:
+            is_file = source.read(6) == b"ARROW1"
+            source.seek(0)
+            yield pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source)
+    except pa.ArrowInvalid as error:
+        raise UnreadableFile(place.name, f"not an Arrow file: {_short(error)}") from None
 
 
 def is_saved_dataset(place: Place) -> bool:

@@ -42,7 +42,8 @@ class JobReport:
     """What a run ended with; ``rows`` are those done, skipped as blank and failed, of every run so far.
 
     ``status`` is ``done``, ``failed`` (some rows did, the rest is written) or ``stopped`` (a budget is reached;
-    ``reason`` says which). ``tokens``, ``requests`` and ``cost`` are those of every run, ``seconds`` of this one.
+    ``reason`` says which). ``tokens``, ``requests`` and ``cost`` are those of every run, ``seconds`` of this one,
+    and so is ``run``: what it sent; ``tried`` are the rows that it found to do, ``wrote`` whether it wrote an output.
     ``folder`` has the journal. ``notes`` say what is to be said of vectors that are there all the same.
     """
 
@@ -59,6 +60,14 @@ class JobReport:
     causes: Mapping[str, int] = field(default_factory=dict)
     passed_over: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    run: Spent = field(default_factory=Spent)
+    tried: int = 0
+    wrote: bool = False
+
+    @property
+    def idle(self) -> bool:
+        """Whether this run found nothing to do: what the counts say was done before."""
+        return self.status in {"done", "failed"} and not (self.tried or self.wrote or self.run.requests)
 
     @property
     def ok(self) -> bool:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from unabridged.jobs.publish import Feed
     from unabridged.jobs.settings import JobSettings
 
-__all__ = ["FileTarget", "Target", "open_target", "rows_of", "write_file"]
+__all__ = ["FileTarget", "Target", "held", "open_target", "rows_of", "write_file"]
 
 FORMATS = ("parquet", "npy", "jsonl", "lance", "column", "memory")
 
@@ -100,6 +100,11 @@ class FileTarget:
         return str(self._path.absolute())
 
 
+def held(target: Target, part: str, journal: Journal, kept: Path) -> bool:
+    """Whether what the journal calls published of a part is in the output, or kept while the output is replaced."""
+    return (bool(journal.get("kept")) and kept.is_dir() and any(kept.iterdir())) or target.holds(part)
+
+
 def write_file(path: Path, feed: Feed, old: Callable[[], Iterator[pa.Table]] | None) -> None:
     """A file of everything finished: what ``old`` has and is still true, then what is new."""
     with open_sink(path, fingerprint=feed.fingerprint, width=feed.width, force=True) as sink:
@@ -112,7 +117,10 @@ def rows_of(feed: Feed, old: Callable[[], Iterator[pa.Table]] | None) -> Iterato
     if old is None:
         yield from feed.tables()
         return
-    first = itertools.chain(itertools.islice(without(old(), feed.dead), 1), itertools.islice(feed.tables(), 1))
+    first = [*itertools.islice(without(old(), feed.dead), 1), *itertools.islice(feed.tables(), 1)]
+    if not first:  # nothing is left of what was there
+        yield from (table.slice(0, 0).replace_schema_metadata(None) for table in itertools.islice(old(), 1))
+        return
     schema = unified([table.schema for table in first])
     for table in itertools.chain(without(old(), feed.dead), feed.tables()):
         yield widened(table, schema)
