@@ -29,8 +29,8 @@ ROOMS = {
     "httpx": {"providers.http", "providers.pools", "providers.wire", "providers.deadline", "adapters"},
     "tenacity": {"providers.retry"},
     "diskcache": {"embedding.cache"},
-    "lancedb": {"memory.dataset", "adapters.lancedb", "jobs.sink", "jobs.sinks"},
-    "lance": {"memory.dataset", "jobs.lance", "jobs.sink", "jobs.sinks"},
+    "lancedb": {"memory.dataset", "memory.searches", "adapters.lancedb", "jobs.sink", "jobs.sinks"},
+    "lance": {"memory.dataset", "memory.searches", "jobs.lance", "jobs.sink", "jobs.sinks"},
     "pydantic": {"config", "server", "mcp", "memory.extraction", "adapters"},
 }
 
