@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from unabridged.providers.fault_measure import choose, numbers_in
-from unabridged.providers.fault_words import concept, terms
+from unabridged.providers.fault_seen import NEVER_OVERFLOW, SENTENCE
+from unabridged.providers.fault_words import concept
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from unabridged.providers.fault_text import Reading
+    from unabridged.providers.fault_seen import Seen
     from unabridged.types import FaultKind
 
-__all__ = ["CEILING", "Seen", "kind_of"]
+__all__ = ["CEILING", "kind_of"]
 
 Verdict = tuple["FaultKind", float]
 
-# Parameters of a request that hold no text to embed: too long a one of these is no overflow.
-_OTHER_FIELDS = frozenset(terms("fields without text").split("|"))
 _FIGURE = r"(?<![\d,.])(\d[\d,.]{0,24})"
 _PROMPT_PARTS = (
     re.compile(rf"{_FIGURE}(?: tokens)? (?:in|of|from|for) (?:the |your )?(?:text input|prompt|messages?|input)"),
@@ -42,7 +39,7 @@ _BUDGET_TOO_LARGE = re.compile(
     r"|maximum output|max(?:imum)? (?:completion|output) tokens|最大输出|最大出力|최대 출력"
 )
 _BUDGET_FIRST = re.compile(rf"(?:.{{0,120}}?[:-] )?\W*(?:\w+ ){{0,4}}'?{_BUDGET}\b")
-_SENTENCE = re.compile(r"(?<=[.!?;])\s|[。！？；\n]|\s\|\s")
+_PER_MONTH = re.compile(r"(?:calls?|requests?|tokens?) ?(?:/|per|a|each) ?(?:month|week|billing)")
 _PER_MINUTE = re.compile(
     r"per ?(?:minute|second)|/ ?min|perminute|\b[rtqc]p[ms]\b|\bqps\b|每(?:分钟|秒)|毎分|分あたり|분당"
     r"|(?:pro|je) minute|par minute|por minuto|в минуту"
@@ -58,7 +55,7 @@ _OF_A_BATCH = re.compile(r"requests? (?:can be )?(?:in|per) (?:one |a |each |the
 _COMPLAINT = re.compile(r"error|fail|invalid|exceed|limit|not |insufficient|错误|失败|不|エラー|오류")
 _REFUSED = re.compile(
     r"invalid|support|must|exceed|less|between|range|only|mismatch|allow|not |maxim|accept|too |最大"
-    r"|不|超|范围|无|対応|無効|지원|ungultig|nicht|non |no |nao |не |превы|superi"
+    r"|error|expected|不|超|范围|无|対応|無効|지원|ungultig|nicht|non |no |nao |не |превы|superi"
 )
 _OVER = re.compile(
     r"exceed|too (?:long|large|big|many)|(?:longer|larger|greater|more) than(?! 0)|(?<!=)> ?\d|range of"
@@ -69,8 +66,6 @@ _BAD_PARAMETER = re.compile(
     r"|ungultig|invalide|invalido|неверн|недопустим"
 )
 _NO_CONNECTION = re.compile(r"Connect|Network|Protocol|Connection")
-# Whatever the words: who may ask, how often, whether anyone is there. (404 and 405: what was asked for.)
-_NEVER_OVERFLOW = frozenset((401, 402, 403, 404, 405, 408, 429, 502, 503, 504, 529))
 _WIDTH_FIELDS = frozenset(("dimensions", "dimension", "output_dimension", "outputdimensionality", "truncate_dim"))
 _BY_STATUS: dict[int, Verdict] = {
     401: ("auth", 0.8),
@@ -89,69 +84,6 @@ _BY_STATUS: dict[int, Verdict] = {
 }
 
 
-@dataclass(slots=False)
-class Seen:
-    """A reply as the ladder sees it: normal text, spelled-out codes, the status in force."""
-
-    reading: Reading
-    text: str
-    codes: str
-    status: int | None
-    fields: frozenset[str]
-    sent_ok: bool
-
-    def means(self, *concepts: str) -> bool:
-        """Whether its words or its codes say any of these concepts."""
-        return any(self.says(concept(name)) for name in concepts)
-
-    def says(self, pattern: re.Pattern[str]) -> bool:
-        """Whether its words or its codes match."""
-        return bool(pattern.search(self.text) or pattern.search(self.codes))
-
-    def writes(self, name: str) -> bool:
-        """Whether its words, without its codes, say a concept."""
-        return bool(concept(name).search(self.text))
-
-    @cached_property
-    def about_text(self) -> str:
-        """The text without what is long, large or many but no text: retries, dimensions, headers."""
-        return concept("not text").sub(" ", self.text)
-
-    @property
-    def elsewhere(self) -> bool:
-        """Whether it complains only of parameters that hold no text."""
-        return bool(self.fields) and self.fields <= _OTHER_FIELDS
-
-    @cached_property
-    def overflow(self) -> float:
-        """How surely something of the input is over something: 0 … 1."""
-        if self.elsewhere or self.status in _NEVER_OVERFLOW:
-            return 0.0
-        return max(self._by_shape(), self._by_words())
-
-    def _by_shape(self) -> float:
-        if self.writes("length shapes"):
-            guess = "index out of range in self" in self.text or "out of data bounds" in self.text
-            return 0.6 if guess else 0.9
-        return 0.95 if concept("codes").search(self.codes) else 0.0
-
-    def _by_words(self) -> float:
-        return max((_overflow_in(sentence) for sentence in _SENTENCE.split(self.text)[:80]), default=0.0)
-
-
-def _overflow_in(sentence: str) -> float:
-    """Something of the input, and beside it that something is too much."""
-    text = concept("not text").sub(" ", sentence)
-    if not concept("too much").search(text):
-        return 0.0
-    context = concept("context").search(text)
-    if text != sentence and not (context or concept("head").search(text)):
-        return 0.0  # "title too long (max 200 characters)": the unit alone is no text
-    if context or concept("subject").search(text):
-        return 0.9
-    return 0.75 if concept("subject if sized").search(text) and concept("sized").search(text) else 0.0
-
-
 def kind_of(seen: Seen) -> Verdict:
     """The kind of a refusal and how sure that is."""
     for step in _LADDER:
@@ -165,12 +97,14 @@ def _nothing_said(seen: Seen) -> Verdict | None:
     """A success without a word of error: a reply that cannot be used."""
     if seen.sent_ok and not (seen.text.strip() or seen.codes.strip()):
         return "bad_reply", 0.9 if seen.reading.empty else 0.6
-    if seen.sent_ok and seen.reading.empty and not seen.says(_COMPLAINT):
+    if seen.sent_ok and (seen.reading.empty or seen.reading.page) and not seen.says(_COMPLAINT):
         return "bad_reply", 0.8
     return None
 
 
 def _values(seen: Seen) -> Verdict | None:
+    if seen.writes("wrong count"):
+        return "bad_reply", 0.85
     return ("bad_values", 0.95) if seen.writes("bad values") else None
 
 
@@ -191,7 +125,7 @@ def _output_budget(seen: Seen) -> Verdict | None:
         return ("output_budget", 0.9) if fits else None
     if _BUDGET_TOO_LARGE.search(seen.text):
         return "output_budget", 0.9
-    about = next((part for part in _SENTENCE.split(seen.text)[:40] if _BUDGET_FIRST.match(part)), "")
+    about = next((part for part in SENTENCE.split(seen.text)[:40] if _BUDGET_FIRST.match(part)), "")
     too_much = concept("too much").search(about) and not concept("context").search(about)
     return ("output_budget", 0.85) if too_much else None
 
@@ -203,17 +137,25 @@ def _value(found: re.Match[str]) -> int:
 
 def _limited(seen: Seen) -> Verdict | None:
     """Rates and quotas. A rate that is named beats a quota; money that has run out beats both."""
+    if (seen.status == 401 and seen.means("auth")) or (seen.status in (503, 529) and seen.means("overloaded")):
+        return None
     per_minute = seen.says(_PER_MINUTE)
-    by_size = seen.overflow and seen.status not in (402, 403, 429)
-    if seen.means("quota hard") and not per_minute and not _RATE_NAMED.search(seen.text) and not by_size:
+    if not per_minute and _is_used_up(seen):
         return "quota", 0.9
     if seen.means("rate") and not _OF_A_BATCH.search(seen.text):
         return "rate_limit", 0.95 if seen.status == 429 or seen.says(_RATE_NAMED) else 0.85
-    if seen.status == 429 and not seen.means("overloaded"):
-        return _by_quota(seen, per_minute=per_minute)
-    if seen.means("quota") and not seen.overflow:
+    quota = seen.means("quota") and not seen.overflow
+    if quota or (seen.status == 429 and not seen.means("overloaded")):
         return _by_quota(seen, per_minute=per_minute)
     return None
+
+
+def _is_used_up(seen: Seen) -> bool:
+    """Money, or what is given for a month: waiting a minute brings it not back."""
+    if _PER_MONTH.search(seen.text):
+        return True
+    by_size = seen.overflow and seen.status not in (402, 403, 429)
+    return seen.means("quota hard") and not _RATE_NAMED.search(seen.text) and not by_size
 
 
 def _by_quota(seen: Seen, *, per_minute: bool) -> Verdict:
@@ -273,7 +215,7 @@ def _two_sizes(seen: Seen) -> Verdict | None:
     """No word of it is known, but two sizes of text stand there, the larger one against a limit."""
     text = seen.about_text
     known = concept("subject").search(text) or concept("subject if sized").search(text)
-    if seen.status in _NEVER_OVERFLOW or seen.elsewhere or (not known and text.isascii()):
+    if seen.status in NEVER_OVERFLOW or seen.elsewhere or (not known and text.isascii()):
         return None
     if text != seen.text and not (concept("head").search(text) or concept("context").search(text)):
         return None

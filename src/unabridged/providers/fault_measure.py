@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import TYPE_CHECKING
 
+from unabridged.providers.fault_lexicon import mark
 from unabridged.providers.fault_numbers import Number, find_numbers, prepare
 from unabridged.providers.fault_places import mask_indices
+from unabridged.providers.fault_words import spell_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,6 +62,9 @@ _ACTUAL_FIELDS = (
     "provided",
     "total_tokens",
 )
+_UNIT_TAGS: dict[str, NumberUnit] = {"tok": "tokens", "char": "chars", "byte": "bytes"}
+_SIZE_TAGS = frozenset(("tok", "char", "byte", "size", "count"))
+_ROLE_TAGS = frozenset(("max", "got"))
 _SHAPES = re.compile(
     r"inclusive range \[-?\d+, ?(?P<last>\d+)\]"
     r"|index-select invalid index \d+ with dim size (?P<only>\d+)|is not in \[0, ?(?P<end>\d+)"
@@ -67,6 +72,7 @@ _SHAPES = re.compile(
     r"|\(\d+, ?(?P<g>\d+), ?(?P<same1>\d+)\) and \(\d+, ?(?P<h>\d+), ?(?P=same1)\) cannot"
     r"|lhs: \[\d+, ?(?P<i>\d+), ?(?P<same2>\d+)\], rhs: \[\d+, ?(?P<j>\d+), ?(?P=same2)\]"
     r"|other than 1\. (?P<c>\d+) by (?P<d>\d+)|expected \[-1, ?(?P<e>\d+)\], got \[\d+, ?(?P<f>\d+)\]"
+    r"|got: (?P<k>\d+) expected: (?P<l>\d+)"
 )
 
 
@@ -174,9 +180,28 @@ def with_fields(measured: Measured, fields: Mapping[str, float]) -> Measured:
     >>> with_fields(Measured(), {"n_ctx": 512.0, "n_prompt_tokens": 600.0}).actual
     600
     """
-    limit, actual = measured.limit, measured.actual
+    limit, actual, unit = measured.limit, measured.actual, measured.unit
     if limit is None:
         limit = next((int(fields[name]) for name in _LIMIT_FIELDS if fields.get(name, 0) >= 1), None)
     if actual is None and limit is not None:
         actual = next((int(fields[name]) for name in _ACTUAL_FIELDS if fields.get(name, 0) > limit), None)
-    return Measured(limit, actual, measured.excess, measured.unit)
+    if limit is None or actual is None:
+        limit, actual, unit = _by_names(limit, actual, unit, fields)
+    return Measured(limit, actual, measured.excess, unit)
+
+
+def _by_names(
+    limit: int | None, actual: int | None, unit: NumberUnit, fields: Mapping[str, float]
+) -> tuple[int | None, int | None, NumberUnit]:
+    """Fields that no list names: ``max_tok``, ``tokens_found``, ``longitud_maxima``."""
+    known = actual
+    for name, value in fields.items():
+        tags = {found.tag for found in mark(spell_out(name))}
+        if value < 1 or "output" in tags or not tags & (_SIZE_TAGS | _ROLE_TAGS):
+            continue
+        named: NumberUnit = next((_UNIT_TAGS[tag] for tag in tags if tag in _UNIT_TAGS), "")
+        if tags & {"max", "may"}:
+            limit, unit = (int(value) if limit is None else limit), unit or named
+        elif actual is None and (limit is None or value > limit):
+            actual, unit = int(value), unit or named
+    return limit, (known if limit is None or (actual or 0) <= limit else actual), unit

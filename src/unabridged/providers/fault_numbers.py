@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Literal
 
+from unabridged.providers.fault_lexicon import Mark, mark
 from unabridged.providers.fault_words import concept, terms
 
 __all__ = ["Number", "NumberUnit", "find_numbers", "prepare"]
@@ -30,6 +32,7 @@ _SLASH = re.compile(r"(?<![\w/.\-])(\d{2,9}) ?/ ?(\d{2,9})(?![\w/.\-])")
 _ONE = re.compile(
     r"\b(?:an? single|only one|just one|one) "
     r"(?=(?:input|text|document|string|item|instance)s? (?:per|in|at)\b)"
+    r"|(?<=only support )one (?=input|text)|(?<=only supports )one (?=input|text)"
 )
 # "8 192 токенов", but not the status in "400 250 items".
 _SPACED = re.compile(
@@ -39,23 +42,23 @@ _SPACED = re.compile(
 _NUMBER = re.compile(
     r"(?<![a-z0-9_@])(?<!\d[.:/\-])(?<![a-z)\]][.\-/])"
     r"(?P<digits>\d{1,3}(?:[,.]\d{3})+(?!\d)|\d{1,15})(?P<part>\.\d{1,9})?"
-    r"(?:\s?(?P<scale>(?:[kmg]i?b|[kmg]o|[кмг]б|[km])(?![a-z0-9а-я])|[万萬千만]))?"
+    r"(?:\s?(?P<scale>(?:[kmg]i?b|[kmg]i?o|[кмг]б|[km])(?![a-z0-9а-я])|[万萬千만천]))?"
     r"(?!\d|[.:/\-]\d|(?!tok|char|byte|item|input|text|s\b|ms\b|rpm|tpm)[a-z_])"
 )
 _SCALES = {
-    "k": 1000, "m": 1_000_000, "万": 10_000, "萬": 10_000, "千": 1000, "만": 10_000,
+    "k": 1000, "m": 1_000_000, "万": 10_000, "萬": 10_000, "千": 1000, "천": 1000, "만": 10_000,
     "kb": 1024, "kib": 1024, "mb": 1024**2, "mib": 1024**2, "gb": 1024**3, "gib": 1024**3,
     "кб": 1024, "мб": 1024**2, "гб": 1024**3,
-    "ko": 1024,
-    "mo": 1024**2,
-    "go": 1024**3,
+    "ko": 1024, "mo": 1024**2, "go": 1024**3, "kio": 1024, "mio": 1024**2, "gio": 1024**3,
+    "кіб": 1024, "міб": 1024**2,
 }  # fmt: skip
 _NAMES_A_STATUS = re.compile(
     r"\W{0,3}(?:client error|server error|error\b|bad request"
     r"|too many|payload|request|unauthor|forbidden|not found"
     r"|invalid|internal)"
 )
-_STATUS_BEFORE = re.compile(r"(?:error|api|http|status|code)\W*\(?\W*$")
+_STATUSES = frozenset((400, 401, 402, 403, 404, 408, 409, 413, 422, 424, 429, 499, 500, 501, 502, 503, 504, 529))
+_STATUS_BEFORE = re.compile(r"(?:error|api|http|status|code|occurred)\W*\(?\W*$")
 # These follow the number that they make a limit, whatever stands before it.
 _BINDING_LIMITS = frozenset(("以内", "以下", "未満", "까지", "이하", "이내", "を超", "を上回"))
 _EXCESS_AFTER = re.compile(
@@ -108,7 +111,7 @@ def find_numbers(text: str, *, status: int | None = None) -> list[Number]:
             numbers.append(number)
         if len(numbers) == _MOST:
             break
-    _bind(numbers, text)
+    _bind(numbers, text, mark(text) if numbers else [])
     _bind_ranges(numbers, text)
     return numbers
 
@@ -130,8 +133,10 @@ def _read(found: re.Match[str], text: str, status: int | None) -> Number | None:
 
 def _is_status(value: float, status: int | None, left: str, right: str, unit: str) -> bool:
     """A status code: named by its phrase, in brackets after "error", or bare at the start."""
-    if not 400 <= value < 600:
+    if not 400 <= value < 600 or value == 512:  # the most usual limit, and no status
         return False
+    if _STATUS_BEFORE.search(left) and (value == status or value in _STATUSES):
+        return True
     if _NAMES_A_STATUS.match(right) and not left.rstrip().endswith(("of", "is", "than")):
         return True
     if unit:
@@ -163,16 +168,53 @@ def _unit_before(left: str) -> NumberUnit:
     return _BEFORE[int(names[-1][1:])] if names else ""
 
 
-def _bind(numbers: list[Number], text: str) -> None:
+def _bind(numbers: list[Number], text: str, marks: list[Mark]) -> None:
     """Give each number its scores from the words between it and its neighbours."""
+    taken = 0  # up to where the unit of the number before reaches
     for at, number in enumerate(numbers):
-        before = numbers[at - 1].end if at else 0
-        after = numbers[at + 1].start if at + 1 < len(numbers) else len(text)
-        left = text[max(before, number.start - 80) : number.start]
-        right = text[number.end : min(after, number.end + 48)]
-        number.unit = number.unit or _unit_before(left)
-        _score_left(number, _last_sentence(left))
-        _score_right(number, _reach(right))
+        before = max(numbers[at - 1].end if at else 0, number.start - 80)
+        after = min(numbers[at + 1].start if at + 1 < len(numbers) else len(text), number.end + 48)
+        left, right = _last_sentence(text[before : number.start]), _reach(text[number.end : after])
+        from_left, to_right = number.start - len(left), number.end + _offset(text, number.end, right)
+        ahead = [found for found in marks if number.end <= found.start < to_right]
+        behind = [found for found in marks if from_left <= found.start < number.start]
+        after_it, reach = _marked_after(number, ahead)
+        number.unit = number.unit or after_it or _unit_before(text[max(before, taken) : number.start])
+        number.unit = number.unit or _marked_before([found for found in behind if found.start >= taken])
+        taken = reach if number.unit == "inputs" else 0  # "8192 tokens, got 9000" goes on in tokens
+        _score_left(number, left, behind)
+        _score_right(number, right, ahead)
+
+
+def _offset(text: str, end: int, right: str) -> int:
+    """How far a number's reach goes beyond its end."""
+    return text.find(right, end) + len(right) - end if right else 0
+
+
+_SIZES: dict[str, NumberUnit] = {"tok": "tokens", "char": "chars", "byte": "bytes", "word": "other"}
+
+
+def _marked_after(number: Number, ahead: list[Mark]) -> tuple[NumberUnit, int]:
+    """A size where its unit follows soon ("512 of its tokens"), a count where its noun stands beside it."""
+    for found in ahead:
+        if found.tag in _SIZES and found.start - number.end <= 24:
+            return _SIZES[found.tag], found.end
+    if number.unit == "inputs":
+        return "", number.end + 12  # "50 strings": what follows it is its own
+    for found in ahead:
+        if found.tag in ("text", "item") and found.start - number.end <= 3:
+            return "inputs", found.end
+    return "", 0
+
+
+def _marked_before(behind: list[Mark]) -> NumberUnit:
+    sizes = [found for found in behind if found.tag in _SIZES and found.tag != "word"]
+    if sizes:
+        return _SIZES[sizes[-1].tag]
+    for many, noun in pairwise(behind):
+        if many.tag in ("count", "toomany") and noun.tag in ("text", "item"):
+            return "inputs"
+    return ""
 
 
 def _last_sentence(left: str) -> str:
@@ -188,28 +230,43 @@ def _reach(right: str) -> str:
     return right[: cut.start()] if cut else right
 
 
-def _score_left(number: Number, left: str) -> None:
+def _score_left(number: Number, left: str, behind: list[Mark]) -> None:
     """The nearest word before a number that gives it a role; size words are a weak sign of the actual."""
-    limit, actual = _last_end("limit before", left), _last_end("actual before", left)
+    shift = number.start - len(left)
+    if re.search(r"\w ?: ?$", left):  # "limit exceeded: 700": of either kind
+        behind = [found for found in behind if found.tag != "exceed" or number.start - found.end > 3]
+    limit = max(_last_end("limit before", left), _last_mark(behind, ("max", "may", "exceed")) - shift)
+    actual = max(_last_end("actual before", left), _last_mark(behind, ("got",)) - shift)
     if limit >= 0 or actual >= 0:
         if limit >= actual:
             number.as_limit = 3.0
         else:
             number.as_actual = 3.0
-    elif concept("perhaps actual before").search(left):
+    elif concept("perhaps actual before").search(left) or _last_mark(behind, ("be",)) >= 0:
         number.as_actual = 1.0
     if concept("excess before").search(left):
         number.as_excess = 4.0
 
 
-def _score_right(number: Number, right: str) -> None:
+def _score_right(number: Number, right: str, ahead: list[Mark]) -> None:
     limit, actual = concept("limit after").search(right), concept("actual after").search(right)
     if actual and (not limit or actual.start() <= limit.start()):
         number.as_actual = max(number.as_actual, 2.5)
     elif limit:
         number.as_limit = max(number.as_limit, 3.5 if limit[0] in _BINDING_LIMITS else 2.5)
+    elif told := next((found.tag for found in ahead if found.tag in ("max", "may", "upto", "got")), ""):
+        if told == "got":
+            number.as_actual = max(number.as_actual, 2.5)
+        else:
+            number.as_limit = max(number.as_limit, 3.5 if told == "upto" else 2.5)
+    if any(found.tag == "upto" for found in ahead):
+        number.as_limit = max(number.as_limit, 3.5)
     if _EXCESS_AFTER.match(right):
         number.as_excess = 4.0
+
+
+def _last_mark(marks: list[Mark], tags: tuple[str, ...]) -> int:
+    return max((found.end for found in marks if found.tag in tags), default=-1)
 
 
 def _last_end(name: str, text: str) -> int:

@@ -17,7 +17,9 @@ _LISTS = (
 _LONE = r"inputs?|texts?|documents?|instances?|items?|sentences?|passages?|prompts?|strings?|elements?|chunks?"
 _MANY = r"(\d{1,6}(?:\s*(?:,|and|&|und|et|y|и|e|、|，|和|と|,\s*and)\s*\d{1,6}){0,63})"
 _PATHS = re.compile(
-    rf"(?:{_LISTS})\s?\[\s?(\d{{1,6}})\s?\]|#?/(?:{_LISTS})/(\d{{1,6}})\b|\b(?:{_LISTS})\.(\d{{1,6}})\b(?!\.\d)"
+    rf"(?:{_LISTS})\s?\[\s?(\d{{1,6}})\s?\]"
+    r"|(?<![\w.])(?!(?:size|shape|tensor|dim|gpu|arg|target|line|token|ind)\w*\[)[^\W\d]\w{2,24}\[(\d{1,6})\](?!\[)"
+    rf"|#?/(?:{_LISTS})/(\d{{1,6}})\b|\b(?:{_LISTS})\.(\d{{1,6}})\b(?!\.\d)"
 )
 _WORDED = re.compile(
     r"(?:\bindex|indices|indexes|\bidx|position|positions|indice|indizes|posicion|posicao|индекс\w*|позици\w*"
@@ -26,7 +28,8 @@ _WORDED = re.compile(
 )
 # "input 3 is too long": a noun, a number, and then what is said of it.
 _NAMED = re.compile(
-    rf"\b(?:input id|(?:{_LONE}) (?:id|no\.?|number|nr\.?|at|in position|#)|(?:{_LONE})|входн\w+ текст"
+    rf"\b(?:{_LONE}) ?(?:#|no\. ?|number )\(?(\d{{1,6}})\b"
+    rf"|\b(?:input id|(?:{_LONE}) (?:id|no\.?|number|nr\.?|at|in position|#)|(?:{_LONE})|входн\w+ текст"
     rf"|eingabe|texte|entree|texto|entrada|текст|элемент)s?\s?#?\(?{_MANY}\)?"
     r"(?=\s?(?:of (?:your|the)|in (?:your|the)|has|have|had|is|are|was|were|contains?|exceeds?|:|,|\)"
     r"|\((?:counting|1-based|0-based|one-based)|cannot|can't|must|too|longer|over|hat|ist|a |est|tiene|es "
@@ -36,6 +39,22 @@ _ORDINAL = re.compile(
     r"第\s?(\d{1,6}(?:\s?[、,和及]\s?\d{1,6}){0,63})\s?(?:个|個|条|條|项|項|篇|段|行|件|番目|入力|文本|输入)"
     r"|(?<!\d)(\d{1,6})\s?(?:番目|번째|-й|-я|-е)|"
     r"\b(\d{1,6})(?:st|nd|rd|th) (?:\w+ )?(?:input|text|item|element|document|string|entry|passage)"
+)
+_ORDINALS = (
+    r"first|erste[rsn]?|premiere?|primer[oa]?|primeir[oa]|перв\w+",
+    r"second|zweite[rsn]?|deuxieme|segund[oa]|втор\w+",
+    r"third|dritte[rsn]?|troisieme|tercer[oa]?|terceir[oa]|terz[oa]|трет\w+",
+    r"fourth|vierte[rsn]?|quatrieme|cuart[oa]|quart[oa]|четверт\w+",
+    r"fifth|funfte[rsn]?|cinquieme|quint[oa]|пят(?:ый|ая|ое|ого|ом)",
+    "sixth",
+    "seventh",
+    "eighth",
+    "ninth",
+    "tenth",
+)
+_ORDINAL_WORD = re.compile(
+    rf"\b(?:{'|'.join(f'(?P<o{at}>{words})' for at, words in enumerate(_ORDINALS))}) (?:input|text|item|element"
+    r"|document|string|entry|passage|sequence|prompt|eingabe|dokument|entree|entrada|текст|документ|testo)"
 )
 _FROM_ONE = re.compile(
     r"1-based|one-based|(?:counting|count|indexed|numbered|starting) (?:from|at) (?:1|one)\b|从1开始|從1開始"
@@ -70,6 +89,7 @@ def find_indices(text: str, places: Iterable[Sequence[str | int]], *, limit: int
         found |= _worded(text, limit)
     for match in _ORDINAL.finditer(text):
         found |= {int(digits) - 1 for digits in _DIGITS.findall(next(group for group in match.groups() if group))}
+    found |= {int(str(match.lastgroup)[1:]) for match in _ORDINAL_WORD.finditer(text)}
     return tuple(sorted(at for at in found if at >= 0))[:256]
 
 
@@ -89,7 +109,7 @@ def _worded(text: str, limit: int | None) -> set[int]:
         return found
     for match in _NAMED.finditer(text):
         # "input 3 is too long" names a place; "input 600 exceeds 512" a size.
-        numbers = [int(digits) for digits in _DIGITS.findall(match[1])]
+        numbers = [int(digits) for digits in _DIGITS.findall(match[1] or match[2])]
         if all(number < (2_048 if limit is None else min(limit, 2_048)) for number in numbers):
             found |= {number - base for number in numbers}
     return found

@@ -134,11 +134,12 @@ _FRAMES = re.compile(
     r"|^Traceback \(most recent[^\n]*\n|^\s+at [^\n]{0,400}:\d+[^\n]*$",
     re.MULTILINE,
 )
+_BLANKS = re.compile(r"[ \t\r\n\f\v]+")  # a no-break space stays: it groups digits
 _TAG = re.compile(r"</?[a-zA-Z!?][^<>]*>")
 _STARTS = re.compile(r"""\{(?=\s*["'}]|\s*[A-Za-z_]\w*["']?\s*:)|\[(?=\s*\{)""")
 _STATED_STATUS = re.compile(
     r"(?:error code|status code|status|http(?:/\d\.\d)?|error|code)\W{1,4}([1-5]\d\d)\b"
-    r"|^\s*\W{0,2}([45]\d\d)\b"
+    r"|^\s*\W{0,2}([45]\d\d)\b|error occurred \(([45]\d\d)\)"
     r"|\b([45]\d\d) (?:client error|server error|bad request|too many requests)",
     re.IGNORECASE,
 )
@@ -161,6 +162,7 @@ class Reading:
     status: int | None = None
     empty: bool = False
     structured: bool = False
+    page: bool = False
     exception: str = ""
     nodes: int = 0
 
@@ -173,7 +175,7 @@ class Reading:
 
     def say(self, text: str) -> None:
         """Keep one sentence of the reply, unless it is blank or said already."""
-        text = _clip(" ".join(text.split()))
+        text = _clip(_BLANKS.sub(" ", text).strip())
         if not any(letter.isalnum() for letter in text) or len(self.statements) >= _MOST_STATEMENTS:
             return
         if text not in self.statements:
@@ -247,6 +249,7 @@ def _read_text(text: str, reading: Reading, depth: int) -> None:
         return
     if _PAGE.search(text[:2_000]):
         text = _strip_tags(text)
+        reading.page = True
     for piece in _pieces(text):
         if isinstance(piece, str):
             _find_status(piece, reading)

@@ -11,26 +11,41 @@ import unicodedata
 from functools import cache
 from importlib.resources import files
 
-__all__ = ["concept", "normal", "spell_out", "terms"]
+__all__ = ["concept", "lexicon_lines", "normal", "spell_out", "terms"]
 
 _URL = re.compile(r"\b(?:https?|wss?)://[^\s\"'<>)\]}]*")
 _GROUPED = re.compile(r"(?<=\d)[\u00a0\u2009\u202f\u066c'’](?=\d{3}(?!\d))")
 _SPACE = re.compile(r"\s+")
-_CLASSES = re.compile(r"\b[A-Z][A-Za-z]{4,60}(?:Exception|Error|Exceeded|Fault)\b")
+_CLASSES = re.compile(r"(?<![A-Za-z0-9./])[A-Z][a-z]+(?:[A-Z][a-z]+){1,11}(?![A-Za-z0-9])")
+_BUILTIN = re.compile(
+    r"\b(?:Value|Type|Key|Index|Attribute|Runtime|Assertion|Lookup|OS|IO)Error\b"
+)  # of no meaning here
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _HEADER = re.compile(r"\[([a-z]+[a-z :/]*)\]")
+_LANGUAGE = re.compile(r"\[([a-z]{2})\]")
 _SECTION = re.compile(r"<([a-z_ :/]+)>")
 
 
+# Signs above and below letters: combining accents, Hebrew points, Arabic vowels and the stretching dash.
+_SIGNS = ((0x300, 0x370), (0x591, 0x5C8), (0x610, 0x61B), (0x640, 0x641), (0x64B, 0x660), (0x670, 0x671))
+_ARABIC = (("آأإٱ", "ا"), ("ىیئ", "ي"), ("ک", "ك"), ("ةۀ", "ه"), ("ؤ", "و"), ("٬", ","), ("٫", "."), ("\u200c", " "))
+_DIGITS = [code for code in range(0x660, 0x10000) if unicodedata.category(chr(code)) == "Nd"]
+
+
 def _folding() -> dict[int, str]:
-    """One kind of quote and dash; Latin letters without accents. Hangul, kana and Cyrillic й stay whole."""
+    """One kind of quote, dash and digit; Latin and Greek letters without accents, Arabic without vowel signs.
+
+    Hangul, kana and Cyrillic й stay whole.
+    """
     fold = {ord(mark): "'" for mark in '`´‘’‚‛“”„‟«»「」『』"'} | {ord(mark): "-" for mark in "‐‑‒–—−"}
     fold |= {0x451: "е", 0x141: "l", 0x142: "l", 0xF8: "o", 0x111: "d", 0x131: "i", 0xE6: "ae"}
-    for code in range(0xC0, 0x250):
+    for code in (*range(0xC0, 0x250), *range(0x370, 0x400), *range(0x1E00, 0x2000)):
         base = unicodedata.normalize("NFKD", chr(code))[0]
-        if base.isascii() and ord(base) != code:
+        if base != chr(code) and base.isalpha():
             fold[code] = base
-    return fold
+    fold |= {code: "" for low, high in _SIGNS for code in range(low, high)}
+    fold |= {ord(letter): base for letters, base in _ARABIC for letter in letters}
+    return fold | {code: str(unicodedata.decimal(chr(code))) for code in _DIGITS}
 
 
 _FOLD = _folding()
@@ -42,7 +57,7 @@ def normal(text: str) -> str:
     >>> normal("Dépassé：  ８１９２ “tokens”, see https://a.b/c")
     "depasse: 8192 'tokens', see "
     """
-    text = _CLASSES.sub(_apart, _GROUPED.sub(",", _URL.sub("", text)))
+    text = _CLASSES.sub(_apart, _GROUPED.sub(",", _BUILTIN.sub("error", _URL.sub("", text))))
     text = unicodedata.normalize("NFKC", text).casefold().translate(_FOLD)
     return _SPACE.sub(" ", text)
 
@@ -88,3 +103,17 @@ def _sections() -> dict[str, str]:
         elif line and not line.startswith("#"):
             lines.append(line.replace(" | ", "|"))
     return {name: "|".join(parts) for name, parts in sections.items()}
+
+
+@cache
+def lexicon_lines() -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+    """The lexicon of thirty languages, line by line: language, concept, entries."""
+    lines: list[tuple[str, str, tuple[str, ...]]] = []
+    language = ""
+    for line in (files("unabridged") / "data" / "fault_lexicon.txt").read_text(encoding="utf-8").splitlines():
+        if header := _LANGUAGE.fullmatch(line):
+            language = header[1]
+        elif line and not line.startswith("#"):
+            tag, _, entries = line.partition(": ")
+            lines.append((language, tag, tuple(entries.split())))
+    return tuple(lines)

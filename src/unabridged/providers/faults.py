@@ -13,17 +13,19 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from unabridged.providers.fault_kinds import CEILING, Seen, kind_of
+from unabridged.providers.fault_kinds import CEILING, kind_of
 from unabridged.providers.fault_measure import Measured, by_shape, choose, numbers_in, with_fields
 from unabridged.providers.fault_message import error_for
+from unabridged.providers.fault_numerals import in_digits
 from unabridged.providers.fault_places import find_indices, named_fields
+from unabridged.providers.fault_seen import Seen
 from unabridged.providers.fault_text import Reading, read_reply
 from unabridged.providers.fault_wait import header_table, stated_wait, waited_by_headers
 from unabridged.providers.fault_words import normal, spell_out
 from unabridged.types import Fault
 
 if TYPE_CHECKING:
-    from unabridged.providers.fault_numbers import Number
+    from unabridged.providers.fault_numbers import Number, NumberUnit
     from unabridged.types import FaultKind, Scope, Unit
 
 __all__ = ["classify", "error_for"]
@@ -38,7 +40,7 @@ _TOKENS = re.compile(r"token|トークン|토큰|令牌|词元|токен|jeton|
 _BYTES = re.compile(
     r"\bbytes?\b|payload|\bbody\b|entity|content too large"
     r"|request size|request (?:is )?too (?:large|long)|length limit"
-    r"|message larger|请求体|本文|본문|ボディ|cuerpo|corps|corpo\b|тело|korper|nutzlast"
+    r"|message (?:larger|exceeds|size|too)|请求体|本文|본문|ボディ|cuerpo|corps|corpo\b|тело|korper|nutzlast"
     r"|carga util|charge utile"
 )
 _STRICTLY = re.compile(r"strictly (?:less|smaller|fewer)|echt kleiner|strictement inferieur|estrictamente menor")
@@ -100,7 +102,7 @@ def _status(status: object) -> int | None:
 def _look(status: int | None, reading: Reading) -> Seen:
     """What the ladder sees. What a reply quotes of the request is read only if it says nothing else."""
     said = ". ".join(reading.statements or reading.echoes)
-    text = normal(said[:_LONGEST_TEXT])[:_LONGEST_TEXT]
+    text = in_digits(normal(said[:_LONGEST_TEXT])[:_LONGEST_TEXT])
     codes = " | ".join(spell_out(code) for code in reading.codes[:32])
     sent_ok = status is not None and status < 300
     in_force = reading.status if status is None or sent_ok else status
@@ -120,16 +122,19 @@ def _numbers(seen: Seen) -> list[Number]:
 
 def _rate(seen: Seen, fault: Fault) -> Fault:
     """Limit and requested are per minute; a single request over the whole limit can never pass."""
-    numbers = _numbers(seen)
+    numbers = [n for n in _numbers(seen) if not _is_used(seen.text, n)]
     per_minute = [n for n in numbers if n.unit == "tokens/min"] or [n for n in numbers if n.unit == "requests/min"]
+    sizes = [n for n in numbers if n.unit == "tokens" or (n.unit == "" and n.as_actual > n.as_limit)]
     pool = numbers if _ASKED.search(seen.text) else per_minute or numbers
-    measured = choose([n for n in pool if not _is_used(seen.text, n)], ordered=False, least=2.0)
+    measured = choose(pool, ordered=False, least=2.0)
     limit, actual = measured.limit, measured.actual
     if limit is None and len(per_minute) == 1:
         limit, actual = per_minute[0].value, None
+    if actual is None and len(sizes) == 1 and sizes[0].value != limit and pool is per_minute:
+        actual = sizes[0].value  # "this request needs 18,000 tokens"
     if limit is None:
         actual = None
-    unit = _rate_unit(seen, measured)
+    unit = _rate_unit(seen, per_minute[0].unit if per_minute else measured.unit, measured)
     never = limit is not None and actual is not None and actual > limit and "current" not in seen.text
     never = never and (unit == "tokens/min" or not _REQUESTS.search(seen.text))  # 61 requests of 60: next minute
     never = never or ("request too large" in seen.text and unit == "tokens/min")
@@ -143,12 +148,13 @@ def _rate(seen: Seen, fault: Fault) -> Fault:
 
 
 def _is_used(text: str, number: Number) -> bool:
-    return bool(re.search(r"\bused:? $", text[max(0, number.start - 8) : number.start]))
+    around = text[max(0, number.start - 8) : number.start], text[number.end : number.end + 16]
+    return bool(re.search(r"\bused:? $", around[0]) or re.match(r"(?: tokens)? (?:already |were )?used\b", around[1]))
 
 
-def _rate_unit(seen: Seen, measured: Measured) -> Unit | None:
-    if measured.unit in ("tokens/min", "requests/min"):
-        return measured.unit
+def _rate_unit(seen: Seen, told: NumberUnit, measured: Measured) -> Unit | None:
+    if told in ("tokens/min", "requests/min"):
+        return told
     for unit, pattern in _PER_MINUTE_UNITS:
         if seen.says(pattern):
             return unit
@@ -225,7 +231,7 @@ def _is_whole_request(seen: Seen, measured: Measured) -> bool:
         return False
     if measured.unit == "chars" and "field" in seen.text:  # a field of the payload, not the payload
         return False
-    return seen.means("whole request") or (seen.status == 413 and seen.overflow < 0.7)
+    return seen.means("whole request") or "body" in seen.told_too_much or (seen.status == 413 and seen.overflow < 0.7)
 
 
 def _budget(seen: Seen, fault: Fault) -> Fault:
