@@ -232,12 +232,12 @@ def test_files_and_artifacts_have_the_columns_that_they_have(tmp_path) -> None:
 
 
 def test_a_mark_before_the_header_is_none_of_it_whatever_the_encoding_is_called(tmp_path) -> None:
-    (tmp_path / "a.csv").write_bytes("\ufeff\"text\",n\none,1\n".encode())
+    (tmp_path / "a.csv").write_bytes('\ufeff"text",n\none,1\n'.encode())
     (tmp_path / "a.jsonl").write_bytes('\ufeff{"text": "one"}\n'.encode())
     for name in ("a.csv", "a.jsonl"):
         for encoding in (None, "utf8", "UTF-8", "utf-8-sig"):
             assert gathered(open_source(SourceSettings((str(tmp_path / name),), encoding=encoding)))[1] == ["one"]
-        with pytest.raises(ConfigError, match="source.encoding: klingon is not an encoding"):
+        with pytest.raises(ConfigError, match=r"source\.encoding: klingon is not an encoding"):
             open_source(SourceSettings((str(tmp_path / name),), encoding="klingon"))
 
 

@@ -296,13 +296,63 @@ def test_what_came_meanwhile_is_embedded_too(tmp_path) -> None:
         assert not find_stale(memory, embedder=other)
 
 
-def test_both_at_once(tmp_path) -> None:
-    with filled(str(tmp_path / "m"), Counting()) as memory:
-        other = Counting(16)
-        sweep(memory, embedder=other, chunking=NEW, folder=tmp_path / "s")
+def test_both_at_once_embeds_every_text_once(tmp_path) -> None:
+    """What goes with the old cut, and a document that has chunks, are not sent to the new model."""
+    with filled(str(tmp_path / "m"), Counting()) as memory, filled(str(tmp_path / "f"), Counting(16)) as fresh:
+        sweep(fresh, chunking=NEW)  # the same in two steps
+        other, (_, old) = Counting(16), chunks_of(memory)
+        swept = sweep(memory, embedder=other, chunking=NEW, folder=tmp_path / "s")
         assert not find_stale(memory, embedder=other, chunking=NEW)
-        _, chunks = chunks_of(memory)
-        assert len(memory.artifacts.vectors([c.id for c in chunks])) == len(chunks)
+        document, chunks = chunks_of(memory)
+        assert len(other.texts) == len(set(other.texts)) == swept.vectors
+        assert BOOK not in other.texts
+        kept = {chunk.id for chunk in chunks} & {chunk.id for chunk in old}
+        assert not {chunk.text for chunk in old if chunk.id not in kept} & set(other.texts)
+        assert (swept.documents, swept.chunks, swept.kept) == (1, len(chunks) - len(kept), len(kept))
+        assert swept.removed == swept.summaries == len(old) - len(kept)
+        mine, (whole, expected) = memory.artifacts.vectors([document.id, *(c.id for c in chunks)]), chunks_of(fresh)
+        theirs = fresh.artifacts.vectors([whole.id, *(c.id for c in expected)])
+        assert [mine[c.id].tolist() for c in chunks] == [theirs[c.id].tolist() for c in expected]
+        assert np.allclose(mine[document.id], theirs[whole.id], atol=1e-6)
+        assert memory.verify().ok
+
+
+def test_both_at_once_goes_on_where_it_was_killed(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("unabridged.jobs.sweep_vectors._PART", 8)
+    with filled(str(tmp_path / "whole"), Counting()) as memory:
+        every = Counting(16)
+        sweep(memory, embedder=every, chunking=NEW, folder=tmp_path / "w")
+    with filled(str(tmp_path / "m"), Counting()) as memory:
+        _, old = chunks_of(memory)
+        other = Counting(16)
+        other.fail_after = len(every.texts) - 20  # among the chunks that are not there yet
+        with pytest.raises(RuntimeError, match="the power went"):
+            sweep(memory, embedder=other, chunking=NEW, folder=tmp_path / "s")
+        assert chunks_of(memory)[1] == old  # the old cut serves, with the old vectors
+        assert not find_stale(memory, embedder=Counting())
+        again = Counting(16)
+        sweep(memory, embedder=again, chunking=NEW, folder=tmp_path / "s")
+        assert len(other.texts) + len(again.texts) == len(every.texts)
+        assert not find_stale(memory, embedder=again, chunking=NEW)
+        assert memory.verify().ok
+
+
+def test_both_at_once_as_far_as_memory_and_the_limit_allow(tmp_path, monkeypatch) -> None:
+    with Memory.open(str(tmp_path / "m"), embedder=Counting()) as memory:
+        cutter = Cutter.of(OLD)
+        for n in range(4):
+            with memory.write() as tx:
+                book = tx.artifact(f"Book {n}. {BOOK}")
+                for chunk in cutter.chunks(Document(book.text)):
+                    tx.chunk(book, chunk, splitter=cutter.name)
+        one, two = Counting(16), Counting(24)
+        monkeypatch.setattr("unabridged.jobs.sweep._DOCUMENTS", 1)
+        assert sweep(memory, embedder=one, chunking=NEW, folder=tmp_path / "s", limit=1).documents == 1
+        assert find_stale(memory, embedder=one, chunking=NEW).documents == 3
+        assert not find_stale(memory, embedder=one)
+        monkeypatch.setattr("unabridged.jobs.sweep._TOGETHER", 1)
+        assert sweep(memory, embedder=two, chunking=NEW, folder=tmp_path / "s").documents == 3
+        assert not find_stale(memory, embedder=two, chunking=NEW)
         assert memory.verify().ok
 
 

@@ -20,7 +20,7 @@ from unabridged.memory.filling import fill
 from unabridged.memory.remember.plan import Cutter
 from unabridged.memory.schema import VECTOR_TABLES, columns_of, from_table
 from unabridged.memory.vectors import embed_texts, text_for
-from unabridged.memory.where import among, both, either, equals, is_null, literal
+from unabridged.memory.where import among, batched, both, either, equals, is_null, literal
 
 if TYPE_CHECKING:
     import threading
@@ -35,6 +35,7 @@ __all__ = ["Stale", "Swept", "find_stale", "sweep"]
 
 _DOCUMENTS = 64  # in one commit, which costs tens of milliseconds whatever it holds
 _CHARACTERS = 2_000_000  # of their texts, so that a commit of books stays small
+_TOGETHER = 100_000_000  # of texts that are cut anew in the one commit that changes the embedder: it lies in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +118,8 @@ def sweep(
 ) -> Swept:
     """Make new what :func:`find_stale` finds; see there for the options.
 
-    Vectors of another embedder are made beside the memory, in ``folder``, and changed all at once; then
-    documents are cut anew, ``limit`` of them at the most. ``progress`` gets what is being done, how much is
+    Vectors of another embedder are made beside the memory, in ``folder``, and changed all at once, together with
+    the documents that are cut anew, ``limit`` of them at the most. ``progress`` gets what is being done, how much is
     done and of how much. Interrupted, by ``cancel`` or by a kill, it goes on when it is called again.
 
     Raises :class:`~unabridged.errors.ConfigError` where vectors are there and no embedder is, and
@@ -127,8 +128,8 @@ def sweep(
     embedder = embedder or memory.embedder
     splitter = _splitter(chunking)
     run = _Run(memory, embedder, splitter, Path(folder or _folder(memory)), progress, cancel)
-    made = run.vectors()
-    return Swept(vectors=made) + run.documents(limit)
+    made = run.vectors(limit)
+    return made + run.documents(None if limit is None else limit - made.documents)
 
 
 class _Run:
@@ -145,19 +146,38 @@ class _Run:
         self._progress = progress
         self._cancel = cancel
 
-    def vectors(self) -> int:
+    def vectors(self, limit: int | None) -> Swept:
         """Change the embedder if it is another one, and fill in what has no vector."""
         if self._embedder is None:
-            return 0
+            return Swept()
         stored = self._memory.settings.get("fingerprint")
-        wanted = self._embedder.fingerprint("document")
-        if stored is not None and stored != wanted:
-            total = sum(_by_embedder(self._memory.store.view()).values())
-            return change_embedder(
-                self._memory, self._embedder, self._folder, step=lambda done: self._tell("vectors", done, total)
-            )
+        if stored is not None and stored != self._embedder.fingerprint("document"):
+            return self._other_embedder(self._embedder, limit)
         self._memory.embedder = self._embedder
-        return fill(self._memory)
+        return Swept(vectors=fill(self._memory))
+
+    def _other_embedder(self, embedder: EmbedderLike, limit: int | None) -> Swept:
+        """All vectors anew, and with them as many documents as fit into one commit: each text is embedded once."""
+        total = sum(_by_embedder(self._memory.store.view()).values())
+        plans = [] if self._splitter is None else self._together(limit)
+        before = self._hanging(plans)
+        made, cut = change_embedder(
+            self._memory,
+            embedder,
+            self._folder,
+            recuts=plans,
+            step=lambda done: self._tell("vectors", done, max(done, total)),
+        )
+        return Swept(vectors=made) + self._told(plans, cut, before)
+
+    def _together(self, limit: int | None) -> list[Recut]:
+        """Plans for the documents that are stale, as far as memory holds them."""
+        plans: list[Recut] = []
+        for part in self._parts(self._stale(limit)):
+            plans += part
+            if sum(len(plan.document.text) for plan in plans) >= _TOGETHER:
+                break
+        return plans
 
     def documents(self, limit: int | None) -> Swept:
         """Cut anew what another splitter cut."""
@@ -165,13 +185,16 @@ class _Run:
             return Swept()
         if self._embedder is None and self._memory.settings.get("width") is not None:
             raise ConfigError("embedder", "found none, and the memory has vectors: the new chunks need theirs")
-        done = Swept()
-        with self._memory.store.pinned() as view:
-            ids = list(_documents(view, self._splitter))[:limit]
+        done, ids = Swept(), self._stale(limit)
         for part in self._parts(ids):
             done += self._change(part)
             self._tell("documents", done.documents, len(ids))
         return done
+
+    def _stale(self, limit: int | None) -> list[str]:
+        assert self._splitter is not None  # noqa: S101
+        with self._memory.store.pinned() as view:
+            return list(_documents(view, self._splitter))[:limit]
 
     def _parts(self, ids: list[str]) -> Iterator[list[Recut]]:
         """Plans for some dozens of documents at a time."""
@@ -198,15 +221,23 @@ class _Run:
         if self._embedder is not None and texts:
             found = embed_texts(self._embedder, list(texts.values()))
             vectors = dict(zip(texts, found, strict=True))
-        gone = [name for plan in plans for name in plan.gone]
-        summaries = self._memory.store.view()["artifacts"].count(
-            both(equals("role", "summary"), among("parent_id", gone))
-        )
+        before = self._hanging(plans)
         print_ = None if self._embedder is None else self._embedder.fingerprint("document")
         changed = self._memory.store.commit(lambda draft: draft_recuts(draft, plans, vectors, print_))
+        return Swept(vectors=len(vectors)) + self._told(plans, changed, before)
+
+    def _hanging(self, plans: list[Recut]) -> int:
+        """The summaries that go with their chunks."""
+        gone = [name for plan in plans for name in plan.gone]
+        table = self._memory.store.view()["artifacts"]
+        return sum(table.count(both(equals("role", "summary"), among("parent_id", part))) for part in batched(gone))
+
+    def _told(self, plans: list[Recut], changed: int, summaries: int) -> Swept:
+        """What was done, when chunks that are gone wait for nothing any more."""
+        gone = [name for plan in plans for name in plan.gone]
         forget_pending(self._memory, gone)
         new, kept = (sum(len(getattr(plan, name)) for plan in plans) for name in ("new", "kept"))
-        return Swept(changed, new, kept, len(gone), len(vectors), summaries)
+        return Swept(changed, new, kept, len(gone), 0, summaries)
 
     def _tell(self, what: str, done: int, total: int) -> None:
         if self._progress is not None:

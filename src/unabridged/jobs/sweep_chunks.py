@@ -255,7 +255,8 @@ def _document_vectors(draft: Draft, plans: Sequence[Recut], vectors: Mapping[str
         if plan.document.id in vectors:
             made[plan.document.id] = vectors[plan.document.id]
             continue
-        found = {**_stored(draft.view, [one.id for one in plan.kept]), **vectors}
+        # Stored vectors of another model, whose columns go with this very commit, are none of theirs.
+        found = vectors if draft.dropped else {**_stored(draft.view, [one.id for one in plan.kept]), **vectors}
         chunks = [*plan.kept, *plan.new]
         if chunks and all(one.id in found for one in chunks):
             weights = [max((one.tokens or 0) - (one.overlap_tokens or 0), 1) for one in chunks]
