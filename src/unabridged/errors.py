@@ -29,12 +29,15 @@
     └── MissingExtra (ImportError)        an optional package, and the extra that installs it
     UnknownTokens (UserWarning)           the model's vocabulary does not know much of a text
 
-Messages name positions and sizes, never the contents of a text, a key or a vector.
+Messages name positions and sizes, never the contents of a text, a key or a vector. What would help is told
+under a key (:mod:`unabridged.advice`): ``str(error)`` words it for Python, each door for itself.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+
+from unabridged.advice import joined, said
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,11 +80,25 @@ class UnabridgedError(Exception):
     """The root: catch it to catch everything this library raises by itself.
 
     ``result`` is the finished part of an embedding call that failed for some of its texts; ``calls`` are the
-    calls of chat models that were made before something went wrong (SPEC A18: they are kept).
+    calls of chat models that were made before something went wrong (SPEC A18: they are kept). ``advice`` is a
+    key of :data:`unabridged.advice.PYTHON`: what would help.
+
+    >>> str(NotFound("no snapshot of that name is there", advice="list_snapshots"))
+    'no snapshot of that name is there; list them with Memory.snapshots()'
     """
 
     result: Any = None
     calls: tuple[Any, ...] = ()
+    advice: str | None = None
+
+    def __init__(self, *args: object, advice: str | None = None) -> None:
+        super().__init__(*args)
+        if advice is not None:
+            self.advice = advice
+
+    def __str__(self) -> str:
+        """What is wrong, and what would help in Python."""
+        return joined(said(self), self.advice)
 
 
 class ConfigError(UnabridgedError, ValueError):
@@ -91,8 +108,8 @@ class ConfigError(UnabridgedError, ValueError):
     "embedding.dimensions: found '768' (a string), expected a whole number"
     """
 
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(f"{path}: {problem}" if path else problem)
+    def __init__(self, path: str, problem: str, *, advice: str | None = None) -> None:
+        super().__init__(f"{path}: {problem}" if path else problem, advice=advice)
         self.path = path
         self.problem = problem
 
@@ -109,8 +126,7 @@ class EmptyText(InputError):
         one = len(self.indices) == 1
         where = ", ".join(map(str, self.indices[:10])) + (" …" if len(self.indices) > 10 else "")
         super().__init__(
-            f"{'text' if one else 'texts'} {where} {'is' if one else 'are'} empty or blank; "
-            'pass empty="skip" or empty="zero" to go on without'
+            f"{'text' if one else 'texts'} {where} {'is' if one else 'are'} empty or blank", advice="empty"
         )
 
 
@@ -121,8 +137,8 @@ class UnknownScript(InputError):
 class UnreadableFile(InputError):
     """A file cannot be read as text: the path and the reason."""
 
-    def __init__(self, path: object, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
+    def __init__(self, path: object, reason: str, *, advice: str | None = None) -> None:
+        super().__init__(f"{path}: {reason}", advice=advice)
         self.path = path
         self.reason = reason
 
@@ -204,13 +220,13 @@ class BudgetExhausted(UnabridgedError):
 class EmbeddingFailed(UnabridgedError):
     """Some texts could not be embedded. ``result`` holds every text's outcome, the finished ones too."""
 
-    def __init__(self, message: str, result: Any) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, result: Any, *, advice: str | None = None) -> None:
+        super().__init__(message, advice=advice)
         self.result = result
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by parts, so that the finished part travels between processes."""
-        return type(self), (str(self), self.result)
+        return type(self), (said(self), self.result), {"advice": self.advice}
 
 
 class ModelMismatch(UnabridgedError):
@@ -228,8 +244,10 @@ class RememberFailed(UnabridgedError):
     ``__cause__`` is what went wrong.
     """
 
-    def __init__(self, message: str, *, artifact_id: str, chunk: int, chunks: int, stored: int) -> None:
-        super().__init__(message)
+    def __init__(
+        self, message: str, *, artifact_id: str, chunk: int, chunks: int, stored: int, advice: str | None = None
+    ) -> None:
+        super().__init__(message, advice=advice)
         self.artifact_id = artifact_id
         self.chunk = chunk
         self.chunks = chunks
@@ -237,11 +255,14 @@ class RememberFailed(UnabridgedError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by parts."""
-        return _rebuild_failed, (str(self), self.artifact_id, self.chunk, self.chunks, self.stored)
+        made = said(self), self.artifact_id, self.chunk, self.chunks, self.stored, self.advice
+        return _rebuild_failed, made
 
 
-def _rebuild_failed(message: str, artifact_id: str, chunk: int, chunks: int, stored: int) -> RememberFailed:
-    return RememberFailed(message, artifact_id=artifact_id, chunk=chunk, chunks=chunks, stored=stored)
+def _rebuild_failed(
+    message: str, artifact_id: str, chunk: int, chunks: int, stored: int, advice: str | None
+) -> RememberFailed:
+    return RememberFailed(message, artifact_id=artifact_id, chunk=chunk, chunks=chunks, stored=stored, advice=advice)
 
 
 class StoreError(UnabridgedError):

@@ -140,7 +140,7 @@ def test_an_answer_without_results_is_a_bad_reply(engine, answer):
     [
         (lambda: open_search("bing"), "provider: found 'bing', expected one of searxng, brave, tavily"),
         (lambda: open_search("searxng"), "base_url: searxng needs the address"),
-        (lambda: open_search("brave"), "api_key: brave needs a key: pass api_key, or set BRAVE_API_KEY"),
+        (lambda: open_search("brave"), "api_key: brave needs a key: set BRAVE_API_KEY; or pass api_key"),
         (lambda: open_search("searxng", base_url="http://localhost", results=0), "results: found 0"),
         (lambda: open_search("searxng", base_url="http://localhost").search(" \n"), "query: found nothing"),
     ],

@@ -96,7 +96,7 @@ def test_an_error_leaves_nothing_behind(target) -> None:
 def test_what_was_there_stays_until_the_new_one_is_whole(target) -> None:
     with open_sink(target, fingerprint="f", width=WIDTH) as sink:
         sink.write(batch(["old"], vectors(1)))
-    with pytest.raises(ConfigError, match="exists; pass --force"):
+    with pytest.raises(ConfigError, match="exists; pass force=True"):
         open_sink(target, fingerprint="f", width=WIDTH)
     sink = open_sink(target, fingerprint="f", width=WIDTH, force=True)
     sink.write(batch(["new"], vectors(1, seed=2)))

@@ -181,7 +181,7 @@ def pages():
 def test_a_page_is_taken_in_where_it_may_be_reached(memory, pages):
     refused = memory.ingest(f"{pages}/page")
     assert refused.counts == {"failed": 1}
-    assert "private=True" in refused.failed[0].reason
+    assert refused.failed[0].advice == "private"
     made = memory.ingest(f"{pages}/moved#part", private=True).intakes[0]
     assert (made.outcome, made.source) == ("insert", f"{pages}/moved")
     assert memory.artifacts.get(made.artifact_id).text.strip() == "Zoë works at Acme."

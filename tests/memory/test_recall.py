@@ -302,7 +302,7 @@ def test_r4_a_memory_without_vectors_says_how_to_get_them(hashing):
     with Memory.open("memory://") as memory:
         memory.add("The boiler is serviced every May.")
         memory.embedder = hashing
-        assert "embed_missing" in memory.recall("boiler").degraded[0].reason
+        assert memory.recall("boiler").degraded[0].advice == "embed_missing"
         memory.embed_missing()
         assert memory.recall("boiler").degraded == ()
 

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import typer
 
+from unabridged.advice import worded
+from unabridged.cli.advice import WORDS
 from unabridged.errors import UnabridgedError
 
-__all__ = ["ReaderGone", "note", "number", "plural", "put", "reveal", "seconds", "story", "warn"]
+__all__ = ["ReaderGone", "in_words", "note", "number", "plural", "put", "reveal", "seconds", "story", "warn"]
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _PACKAGE = Path(__file__).parents[1]
@@ -46,7 +48,7 @@ def story(error: BaseException | str) -> None:
     if isinstance(error, BaseException) and _state["debug"]:
         traceback.print_exception(error)
         return
-    for line in (error if isinstance(error, str) else _in_words(error)).split("\n"):
+    for line in (error if isinstance(error, str) else in_words(error)).split("\n"):
         typer.secho(f"error: {_plain(line)}", fg="red", err=True)
     for line in getattr(error, "__notes__", ()):
         note(line)
@@ -102,10 +104,10 @@ def _plain(line: str) -> str:
     return _CONTROLS.sub(lambda letter: f"\\x{ord(letter[0]):02x}", line)
 
 
-def _in_words(error: BaseException) -> str:
+def in_words(error: BaseException) -> str:
     """Our own errors speak for themselves; of others, the text may be anyone's: only kind and place."""
     if isinstance(error, UnabridgedError):
-        return str(error)
+        return worded(error, WORDS)
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, MemoryError):

@@ -8,11 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
+from unabridged.advice import joined
+from unabridged.cli.advice import WORDS
 from unabridged.cli.console import note, number, plural, put, warn
 from unabridged.cli.memory import app as memory_app
 from unabridged.cli.memory_options import Config, Dataset, Json, Metadata, Model, Uri, chosen_embedder, opened, pairs
 from unabridged.cli.memory_print import show, shown
-from unabridged.cli.recall_print import answered, cited, explained, hits
+from unabridged.cli.recall_print import answered, cited, data_of, explained, hits
 
 __all__ = ["register"]
 
@@ -84,10 +86,10 @@ def _recall(
     with opened(uri, dataset, config=config, read_only=True, embedder=embedder) as memory:
         found = memory.recall(query, limit=limit, budget_tokens=budget, explain=explain, **given)
     if as_json:
-        show(found.to_dict())
+        show(data_of(found))
         return
     for each in found.degraded:
-        warn(f"without the {each.lane} lane: {each.reason}")
+        warn(f"without the {each.lane} lane: {joined(each.reason, each.advice, WORDS)}")
     if pack:
         put(f"{found.pack.text}\n")
         note(f"{number(found.pack.tokens)} tokens, {plural(len(found.pack.citations), 'source')}")
@@ -133,10 +135,10 @@ def _query(
     with opened(uri, dataset, config=config, **options) as memory:
         found = memory.query(question, limit=limit, budget_tokens=budget, **given)
     if as_json:
-        show(found.to_dict())
+        show(data_of(found))
         return
     for each in found.degraded:
-        warn(f"without {each.lane}: {each.reason}")
+        warn(f"without {each.lane}: {joined(each.reason, each.advice, WORDS)}")
     answered(found)
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from unabridged.cli.advice import WORDS
 from unabridged.cli.console import put
 
 if TYPE_CHECKING:
     from unabridged.memory.recall.answer import Answered
     from unabridged.memory.recall.data import Citation, Recalled
 
-__all__ = ["answered", "cited", "explained", "hits"]
+__all__ = ["answered", "cited", "data_of", "explained", "hits"]
 
 _WIDTH = 96  # characters of a line; terminals have 80 to 120
 _LINES = 6  # of a hit's text
@@ -35,6 +36,15 @@ def cited(source: Citation) -> str:
     return f"{place}  {' · '.join(known)}".rstrip()
 
 
+def data_of(found: Answered | Recalled) -> dict[str, Any]:
+    """All of it for programs; what would help is told in the words of this door."""
+    data = found.to_dict()
+    for part in (data, data.get("recalled") or {}):
+        for each in part.get("degraded", ()):
+            each["advice"] = WORDS[each["advice"]] if each["advice"] else None
+    return data
+
+
 def explained(found: Recalled) -> None:
     """A line for each hit and lane, and what the whole of it took."""
     for at, hit in enumerate(found.hits, 1):
@@ -52,7 +62,7 @@ def answered(found: Answered) -> None:
         for sentence in found.sentences
         for number, source in zip(sentence.numbers, sentence.citations, strict=True)
     }
-    known = cites or dict(enumerate(found.recalled.pack.citations if found.known else (), 1))
+    known = cites or dict(enumerate(found.recalled.pack.citations if found.known is not False else (), 1))
     if known:
         put("\n" + "".join(f"[{at}] {cited(source)}\n" for at, source in sorted(known.items())))
 

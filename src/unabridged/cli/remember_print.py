@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Self
 
+from unabridged.advice import joined
+from unabridged.cli.advice import WORDS
 from unabridged.cli.console import note, number, plural, put
 
 if TYPE_CHECKING:
@@ -91,7 +93,7 @@ def tell_intakes(found: Ingested) -> None:
     """What became of each file."""
     for each in found.intakes:
         if each.outcome != "nothing":
-            reason = f"  {each.reason}" if each.reason else ""
+            reason = f"  {joined(each.reason, each.advice, WORDS)}" if each.reason else ""
             put(f"{each.outcome:9} {each.artifact_id or '-':32}  {each.source}{reason}\n")
     put(", ".join(f"{count} {outcome}" for outcome, count in found.counts.items()) + "\n")
     for said in dict.fromkeys(said for each in found.intakes for said in each.notes):

@@ -7,7 +7,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from unabridged.cli.console import note, number, plural, seconds, story, warn
+from unabridged.cli.console import in_words, note, number, plural, seconds, story, warn
 from unabridged.cli.rows import Outcome
 from unabridged.errors import EmptyText, InputError, ProviderError
 from unabridged.types import Usage
@@ -137,11 +137,17 @@ class Task:
                 warn(said)
 
 
+def _why(error: Exception | None) -> str | None:
+    if error is None:
+        return None
+    return "empty or blank" if isinstance(error, EmptyText) else in_words(error)
+
+
 def _outcome(one: Text, found: TextResult | None) -> Outcome:
     said = (one.warning, *(found.warnings if found is not None else ()))
     reason = one.error
     if found is not None:
-        reason = "empty or blank" if isinstance(found.error, EmptyText) else in_words(found.error)
+        reason = _why(found.error)
     told = tuple(_named(line, one.id) for line in said if line)
     return Outcome(one.id, None if one.error else one.text, found, reason, told, size=one.size, digest=one.digest)
 

@@ -130,7 +130,7 @@ def _placed(error: ConfigError, settings: EmbeddingSettings) -> ConfigError:
     """An error of the embedder's own words, under the key that it is about."""
     key = _CHUNKING_KEYS.get(error.path)
     if key is None:
-        return ConfigError(spell((*_AT, to_camel(error.path))), error.problem)
+        return ConfigError(spell((*_AT, to_camel(error.path))), error.problem, advice=error.advice)
     holder = "autoChunk" if isinstance(settings.auto_chunk, ChunkingSettings) else "chunking"
     problem = error.problem
     for name, spelled in _CHUNKING_KEYS.items():

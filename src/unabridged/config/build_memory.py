@@ -80,7 +80,7 @@ def build_search(config: Config) -> WebSearch | None:
     try:
         return open_search(settings.provider, results=settings.results, **given)
     except ConfigError as error:
-        raise ConfigError(spell(("websearch", *_place(error.path))), error.problem) from None
+        raise ConfigError(spell(("websearch", *_place(error.path))), error.problem, advice=error.advice) from None
 
 
 def build_memory(config: Config, **options: Any) -> Memory:
@@ -132,7 +132,7 @@ def _chats(settings: ChatModelSettings, path: Path) -> Iterator[Chat]:
                 headers=_plain(settings.headers),
             )
         except ConfigError as error:
-            raise ConfigError(spell((*path, *_place(error.path))), error.problem) from None
+            raise ConfigError(spell((*path, *_place(error.path))), error.problem, advice=error.advice) from None
 
 
 def _keys(settings: ChatModelSettings, variables: tuple[str, ...], path: Path) -> list[str | None]:

@@ -70,7 +70,7 @@ def open_all(settings: ProviderSettings, path: Path) -> Iterator[Provider]:
         try:
             yield open_provider(name, model=model, api_key=value, **_options(settings, name))
         except ConfigError as error:
-            raise ConfigError(spell((*path, *_key(error.path, settings))), error.problem) from None
+            raise ConfigError(spell((*path, *_key(error.path, settings))), error.problem, advice=error.advice) from None
 
 
 def _options(settings: ProviderSettings, name: str) -> dict[str, Any]:

@@ -51,8 +51,8 @@ class DriftGuard:
         if drift > TOLERANCE:
             raise ModelMismatch(
                 f"{model} at {host} answers otherwise than before (drift {drift:.3f}, at most {TOLERANCE}): "
-                "new vectors must not be mixed with stored ones; embed them again, "
-                "or call check_drift(confirm=True) if the change is harmless"
+                "new vectors must not be mixed with stored ones",
+                advice="confirm_drift",
             )
         self.checked = True
         return drift

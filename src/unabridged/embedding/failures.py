@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from unabridged.advice import said
 from unabridged.errors import EmbeddingFailed, EmptyText, ProviderError, UnabridgedError
 
 if TYPE_CHECKING:
@@ -26,8 +27,11 @@ def raise_failures(result: EmbedResult) -> None:
         error = next(iter(causes.values()))
     else:
         first = failed[0]
+        why = said(first.error) if isinstance(first.error, UnabridgedError) else first.reason
         error = EmbeddingFailed(
-            f"{len(failed)} of {len(result)} texts failed, the first at {first.index}: {first.reason}", result
+            f"{len(failed)} of {len(result)} texts failed, the first at {first.index}: {why}",
+            result,
+            advice=getattr(first.error, "advice", None),
         )
         error.__cause__ = first.error
     if isinstance(error, UnabridgedError):

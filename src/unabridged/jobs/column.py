@@ -55,9 +55,7 @@ class ColumnTarget:
                 with place.open() as file:
                     names = pq.read_schema(file).names
                 if sink.column in names and not (sink.force or ours):
-                    raise ConfigError(
-                        "sink.column", f"{place.name} has a column {sink.column!r}; pass --force to replace it"
-                    )
+                    raise ConfigError("sink.column", f"{place.name} has a column {sink.column!r}", advice="replace")
 
     def holds(self, part: str) -> bool:
         """Whether a table still has our column."""

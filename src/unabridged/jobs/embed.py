@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from unabridged.advice import said
 from unabridged.errors import EmptyText, ProviderError
 from unabridged.jobs.answers import Answers
 from unabridged.jobs.meter import Meter
@@ -35,8 +36,8 @@ _BINS = 40  # powers of two of tokens or chunks
 
 _here: dict[tuple[Any, ...], Embedder] = {}
 _lock = threading.Lock()
-
 HALTED = threading.Event()  # in a worker: nothing more may be sent
+
 
 def run_shard(shard: Shard, settings: JobSettings, *, embedder: Embedder | None = None) -> ShardResult:
     """Embed a shard, with this process's own embedder unless one is given. Picklable in and out.
@@ -118,8 +119,8 @@ def _failed(row: int, named: str, text: TextResult) -> FailedRow:
     if isinstance(error, ProviderError):
         fault = error.fault
         passing = may_retry(fault) or fault.kind == "bad_reply"
-        return FailedRow(row, named, fault.kind, str(error), passing)
-    return FailedRow(row, named, "empty" if isinstance(error, EmptyText) else type(error).__name__, str(error))
+        return FailedRow(row, named, fault.kind, said(error), passing)
+    return FailedRow(row, named, "empty" if isinstance(error, EmptyText) else type(error).__name__, said(error))
 
 
 def _said(warning: str) -> str:
@@ -174,7 +175,7 @@ def embedder_for(settings: JobSettings) -> Embedder:
                 max_requests=settings.max_requests,
                 max_cost=settings.max_cost,
                 price=settings.price,
-            )
                 cancel=HALTED,
+            )
             _here[key] = open_embedder(settings, meter, Answers(place / "answers"))
         return _here[key]

@@ -340,7 +340,7 @@ def _check_existing(target: Path, *, force: bool) -> None:
     if target.is_dir() and not (target.suffix.lower() == ".lance" and (target / "_versions").is_dir()):
         raise ConfigError(str(target), "is a folder, and not one to replace")
     if not force:
-        raise ConfigError(str(target), "exists; pass --force (force=True) to replace it")
+        raise ConfigError(str(target), "exists", advice="replace")
 
 
 def _hidden_beside(target: Path) -> Path:

@@ -46,7 +46,7 @@ class RemoteTarget:
         if self._sink.force or ours:
             return
         if self.holds(""):
-            raise ConfigError(self._sink.target, "exists; pass --force (force=True) to replace it")
+            raise ConfigError(self._sink.target, "exists", advice="replace")
 
     def holds(self, part: str) -> bool:
         """All of them, if it is there at all."""

@@ -106,10 +106,12 @@ class Sentence(Answer):
 
 
 class AnswerResult(Answer):
-    """An answer out of the memory; `known` false means that the memory does not hold it."""
+    """An answer out of the memory."""
 
-    answer: str
-    known: bool
+    answer: str = Field(description="The answer; where `known` is null, passages to answer from yourself.")
+    known: bool | None = Field(
+        description="false: the memory does not hold it. null: no model has answered, `notes` say why."
+    )
     sentences: list[Sentence]
     notes: list[str]
 

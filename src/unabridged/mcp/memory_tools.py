@@ -13,6 +13,8 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
+from unabridged.advice import joined
+from unabridged.mcp.advice import WORDS
 from unabridged.mcp.answers import AnswerResult, Forgotten, Hit, Recollection, RememberResult, Sentence
 from unabridged.mcp.convert import cited, facts, told
 from unabridged.mcp.place import Place
@@ -166,7 +168,7 @@ def _result(memory: Memory, done: Remembered) -> RememberResult:
 
 
 def _notes(degraded: Iterable[Degraded]) -> list[str]:
-    return [f"{each.lane}: {each.reason}" for each in degraded]
+    return [f"{each.lane}: {joined(each.reason, each.advice, WORDS)}" for each in degraded]
 
 
 def _recollection(found: Recalled) -> Recollection:

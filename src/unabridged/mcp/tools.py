@@ -11,7 +11,9 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
 from pydantic import ValidationError
 
+from unabridged.advice import worded
 from unabridged.errors import ProviderError, StoreError, UnabridgedError
+from unabridged.mcp.advice import WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,7 +96,7 @@ def sentence(error: UnabridgedError) -> str:
         return f"a model's server refused or failed ({error.fault.kind}); nothing of this call was stored: try again"
     if isinstance(error, StoreError) and not isinstance(error, LookupError):
         return f"the memory cannot do this now ({type(error).__name__}); try again"
-    return str(error)
+    return worded(error, WORDS)
 
 
 def request_of(context: Context[Any, Any]) -> Any:

@@ -42,7 +42,7 @@ def migrate(store: Store) -> bool:
     if found == SCHEMA_VERSION:
         return False
     if store.read_only:
-        raise StoreError(f"the dataset has the older schema {found}: open it once without read_only to migrate it")
+        raise StoreError(f"the dataset has the older schema {found}, and must be written to once", advice="writable")
     _outside(store)
     store.turn(lambda writing: _forward(store, writing))
     return True

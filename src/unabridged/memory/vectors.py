@@ -138,8 +138,7 @@ def claim(draft: Draft, width: int, fingerprint: str) -> None:
         draft.set(fingerprint=fingerprint)
     elif stored != fingerprint:
         raise ModelMismatch(
-            "the dataset's vectors are of another model or settings than this embedder's; "
-            "open it with the embedder that it was made with, or change it with Memory.reembed()"
+            "the dataset's vectors are of another model or settings than this embedder's", advice="reembed"
         )
 
 

@@ -102,7 +102,8 @@ def _signer(region: str, profile: str | None) -> Any:
     if credentials is None:
         raise ConfigError(
             "api_key",
-            "bedrock needs a key or credentials: pass api_key, or set AWS_BEARER_TOKEN_BEDROCK",
+            "bedrock needs a key or credentials: set AWS_BEARER_TOKEN_BEDROCK",
+            advice="api_key",
         )
     return SigV4Auth(credentials, "bedrock", region)
 

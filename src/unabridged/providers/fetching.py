@@ -120,8 +120,8 @@ class _Guarded(httpcore.SyncBackend):
         addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
         if not self._private and (closed := [each for each in addresses if not _public(each)]):
             raise InputError(
-                f"url: {len(closed)} of its {len(addresses)} addresses belong to this machine, its network or no one; "
-                "pass private=True to reach them all the same"
+                f"url: {len(closed)} of its {len(addresses)} addresses belong to this machine, its network or no one",
+                advice="private",
             )
         return super().connect_tcp(addresses[0], port, timeout, local_address, socket_options)
 

@@ -107,7 +107,7 @@ class VertexProvider(GeminiProvider):
     ) -> None:
         project = project or os.environ.get("GOOGLE_CLOUD_PROJECT")
         if not project:
-            raise ConfigError("project", "vertex needs a project: pass project, or set GOOGLE_CLOUD_PROJECT")
+            raise ConfigError("project", "vertex needs a project: set GOOGLE_CLOUD_PROJECT", advice="project")
         location = location or os.environ.get("GOOGLE_CLOUD_LOCATION") or "us-central1"
         region = "" if location == "global" else f"{location}-"
         self.default_url = f"https://{region}aiplatform.googleapis.com/v1"

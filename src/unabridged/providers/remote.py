@@ -228,7 +228,7 @@ class HttpProvider:
         key = (given or "").strip() or _from_environment(self.key_variables)
         if not key and required:
             names = " or ".join(self.key_variables)
-            raise ConfigError("api_key", f"{self.name} needs a key: pass api_key, or set {names}")
+            raise ConfigError("api_key", f"{self.name} needs a key: set {names}", advice="api_key")
         return key
 
     def _url(self, given: str | None) -> str:

@@ -57,7 +57,7 @@ class WatsonxProvider(HttpProvider):
         project = project or os.environ.get("WATSONX_PROJECT_ID")
         space = space or os.environ.get("WATSONX_SPACE_ID")
         if not (project or space):
-            raise ConfigError("project", "watsonx needs a project: pass project, or set WATSONX_PROJECT_ID")
+            raise ConfigError("project", "watsonx needs a project: set WATSONX_PROJECT_ID", advice="project")
         self._place = {"project_id": project} if project else {"space_id": space}
         self._apikey = self._key(options.get("api_key"), required=True) or ""
         self._iam = HttpHost(token_url, provider=self.name, secrets=(self._apikey,))

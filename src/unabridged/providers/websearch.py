@@ -96,7 +96,7 @@ class WebSearch:
             raise ConfigError("results", f"found {results}, expected at least 1")
         key = (api_key or os.environ.get(self.key_variable or "", "")).strip()
         if not key and self.key_variable and base_url is None:
-            raise ConfigError("api_key", f"{self.name} needs a key: pass api_key, or set {self.key_variable}")
+            raise ConfigError("api_key", f"{self.name} needs a key: set {self.key_variable}", advice="api_key")
         self.results = results
         self.http = HttpHost(
             url,

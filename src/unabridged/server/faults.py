@@ -11,6 +11,7 @@ from http import HTTPStatus
 from math import ceil
 from typing import TYPE_CHECKING
 
+from unabridged.advice import worded
 from unabridged.errors import (
     BudgetExhausted,
     CapUnenforceable,
@@ -31,6 +32,7 @@ from unabridged.errors import (
     UnknownScript,
     UnreadableFile,
 )
+from unabridged.server.advice import WORDS
 from unabridged.server.problems import Problem
 
 if TYPE_CHECKING:
@@ -111,7 +113,7 @@ def _of_fault(fault: Fault, error: ProviderError) -> Problem:
 def _of(error: UnabridgedError) -> Problem:
     for kind, status, code in _KINDS:
         if isinstance(error, kind):
-            shown = str(error) if status < 500 else _OURS[status]
+            shown = worded(error, WORDS) if status < 500 else _OURS[status]
             if isinstance(error, UnreadableFile):  # its name may be a path of the server's
                 shown = f"a file cannot be read: {error.reason}"
             return Problem(status, shown, code=code)

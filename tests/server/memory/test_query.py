@@ -94,12 +94,19 @@ def test_r1_time_is_asked_for(knowing) -> None:
     assert not any("Initech" in hit["text"] for hit in past["hits"])
 
 
-def test_r4_without_a_chat_model_the_pack_is_the_answer_and_that_is_said(client, memory) -> None:
+def test_r4_without_a_chat_model_there_are_passages_and_no_answer_and_that_is_said(client, memory) -> None:
     memory.add("The boiler in the cellar is serviced every May.")
     found = post(client, "query", question="When is the boiler serviced?")
-    assert found["known"]
+    assert found["known"] is None, "nobody has answered, so nobody says whether the memory knows"
     assert "May" in found["answer"]
-    assert [each["lane"] for each in found["degraded"]] == ["answer"]
+    assert found["sentences"] == []
+    (why,) = found["degraded"]
+    assert (why["lane"], why["reason"]) == (
+        "answer",
+        "no chat model is configured: these are the passages, and no answer",
+    )
+    assert "chat in its configuration" in why["advice"]
+    assert post(client, "query", question="Who composed the violin concerto?")["known"] is False
 
 
 def test_a_timeline_and_a_neighbourhood(knowing) -> None:

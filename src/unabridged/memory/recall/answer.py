@@ -73,12 +73,13 @@ class Sentence:
 class Answered:
     """An answer. ``known``: whether the memory had one; ``dropped``: sentences that their sources did not bear out.
 
-    Without a chat model ``answer`` is the pack, and ``sentences`` is empty.
+    Without a chat model, or where it failed, nobody has answered: ``known`` is ``None``, ``answer`` is the pack,
+    the passages themselves, and ``degraded`` says why.
     """
 
     question: str = field(repr=False)
     answer: str = field(repr=False)
-    known: bool
+    known: bool | None
     recalled: Recalled
     sentences: tuple[Sentence, ...] = ()
     dropped: int = 0
@@ -108,18 +109,19 @@ def answer(
     if not recalled.hits or not recalled.pack.citations:
         return Answered(question, UNKNOWN, known=False, recalled=recalled, degraded=recalled.degraded)
     if memory.asker is None:
-        why = Degraded("answer", "no chat model: the pack is the answer; open the memory with chat=…")
-        return Answered(question, recalled.pack.text, known=True, recalled=recalled, degraded=(*recalled.degraded, why))
+        why = Degraded("answer", "no chat model is configured: these are the passages, and no answer", "chat")
+        return Answered(question, recalled.pack.text, known=None, recalled=recalled, degraded=(*recalled.degraded, why))
     asking = _Asking(memory.asker, question, recalled, model, reasoning)
     try:
         return asking.run()
     except (ChatError, ProviderError) as error:
         asking.calls += getattr(error, "calls", ())
-        why = Degraded("answer", f"the chat model failed ({type(error).__name__}): the pack is the answer")
+        failed = f"the chat model failed ({type(error).__name__}): these are the passages, and no answer"
+        why = Degraded("answer", failed)
         return Answered(
             question,
             recalled.pack.text,
-            known=True,
+            known=None,
             recalled=recalled,
             calls=tuple(asking.calls),
             degraded=(*recalled.degraded, why),

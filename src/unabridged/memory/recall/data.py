@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from unabridged.advice import joined
+
 if TYPE_CHECKING:
     from unabridged.memory.records import Artifact, Edge, Entity
 
@@ -78,10 +80,19 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Degraded:
-    """A lane that did not run, or not fully, and why."""
+    """A lane that did not run, or not fully, and why; ``advice`` is a key of :data:`unabridged.advice.PYTHON`.
+
+    >>> str(Degraded("vector", "the dataset holds no vectors", "embed_missing"))
+    'vector: the dataset holds no vectors; Memory.embed_missing() makes them'
+    """
 
     lane: str
     reason: str
+    advice: str | None = None
+
+    def __str__(self) -> str:
+        """All of it, in Python's words."""
+        return f"{self.lane}: {joined(self.reason, self.advice)}"
 
 
 @dataclass(frozen=True, slots=True)

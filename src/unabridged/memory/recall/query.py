@@ -39,14 +39,12 @@ def meant(
     if given is not None and width is not None:
         return Meant(checked_vector(given, width, "vector"))
     if width is None:
-        return _without(
-            "the dataset holds no vectors" + ("" if embedder is None else "; Memory.embed_missing() makes them")
-        )
+        return _without("the dataset holds no vectors", "embedder" if embedder is None else "embed_missing")
     if embedder is None:
-        return _without("no embedder: open the memory with the one that made its vectors")
+        return _without("no embedder is given, and the dataset's vectors need the one that made them", "embedder")
     if stored != embedder.fingerprint("document"):
         given = " (they were given without one)" if stored == GIVEN else ""
-        return _without(f"the dataset's vectors are of another model or settings{given}; Memory.reembed() changes them")
+        return _without(f"the dataset's vectors are of another model or settings{given}", "reembed")
     known = _known(embedder, stored)
     texts = [query] if known is not None else [query, *STRANGERS]
     answer = _patiently(embedder, texts, PATIENCE if patience is None else patience)
@@ -58,8 +56,8 @@ def meant(
     return Meant(vector, known)
 
 
-def _without(reason: str) -> Meant:
-    return Meant(degraded=Degraded("vector", reason))
+def _without(reason: str, advice: str | None = None) -> Meant:
+    return Meant(degraded=Degraded("vector", reason, advice))
 
 
 def _patiently(embedder: EmbedderLike, texts: list[str], patience: float) -> Any:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from unabridged.advice import said
 from unabridged.errors import InputError, UnabridgedError, UnreadableFile
 from unabridged.memory.catalog import local_path
 from unabridged.memory.gather import checked_kind
@@ -36,13 +37,17 @@ MINE = "ingest"  # what the provenance of an ingested document says it came by
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """What became of one source: ``reason`` why nothing came of it, or what failed; ``notes`` what was not done."""
+    """What became of one source: ``reason`` why nothing came of it, or what failed; ``notes`` what was not done.
+
+    ``advice`` is a key of :data:`unabridged.advice.PYTHON`: what would help.
+    """
 
     source: str
     outcome: Outcome
     artifact_id: str | None = None
     reason: str | None = None
     notes: tuple[str, ...] = ()
+    advice: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +164,9 @@ class _Taking:
                 return Intake(identity or "", "skipped", reason="binary")
             if self.raises:
                 raise
-            return Intake(identity or "bytes", "failed", reason=f"{type(error).__name__}: {error}")
+            return Intake(
+                identity or "bytes", "failed", reason=f"{type(error).__name__}: {said(error)}", advice=error.advice
+            )
 
     def _read(self, source: Any, identity: str | None) -> Document:
         from unabridged.text.documents import read_document

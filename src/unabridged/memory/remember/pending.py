@@ -112,7 +112,7 @@ def work_pending(
     At most ``documents`` at once, the chunks of each in order; one that fails hurts only itself.
     """
     if memory.asker is None:
-        raise ConfigError("chat", "found none, expected a chat model: pass it to Memory.open(…, chat=…)")
+        raise ConfigError("chat", "found none, expected a chat model", advice="chat")
     recovered, _ = recover(memory, limit=limit, cycles=cycles)
     found = dispatch(memory, limit=limit)
     rows = _claimed(memory, limit)

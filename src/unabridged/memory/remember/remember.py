@@ -112,12 +112,11 @@ class _Remembering:
     def _admit(self) -> None:
         """Refuse before anything is paid what the store would refuse after it."""
         if self.memory.store.read_only:
-            raise StoreError("this memory was opened read_only; open it without to remember")
+            raise StoreError("this memory was opened read-only", advice="writable")
         stored, embedder = self.memory.settings.get("fingerprint"), self.memory.embedder
         if embedder is not None and stored not in (None, embedder.fingerprint("document")):
             raise ModelMismatch(
-                "the dataset's vectors are of another model or settings than this embedder's; "
-                "open it with the embedder that it was made with, or change it with Memory.reembed()"
+                "the dataset's vectors are of another model or settings than this embedder's", advice="reembed"
             )
 
     def _look(self) -> None:
@@ -137,7 +136,9 @@ class _Remembering:
             waiting = self.memory.pending.count(equals("document_id", self.plan.id)) if defer else 0
         extras = Extras(self.run_, self.journal)
         self.run_.note(
-            "the graph is made later: work_pending() does it" if defer else "extract=False: no graph was made"
+            "the graph is made later, with what else waits"
+            if defer
+            else "no graph was made: extraction was switched off"
         )
         if self.plan.request.web_search or any(each.get("observations") for each in self.plan.request.timeseries):
             self.run_.note("no web searches and no observations: they are made with the graph alone")

@@ -1,5 +1,6 @@
 """``POST /v1/gb/query`` and ``/recall``, and the graph as people ask for it: timelines, neighbourhoods (SPEC R1-R4)."""
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -8,7 +9,8 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from unabridged.memory.plain import plain
 from unabridged.memory.recall.answer import Answered
-from unabridged.memory.recall.data import Citation, Recalled
+from unabridged.memory.recall.data import Citation, Degraded, Recalled
+from unabridged.server.advice import helps
 from unabridged.server.memory import shapes
 from unabridged.server.memory.access import Read, server_of
 from unabridged.server.memory.replies import reply
@@ -81,10 +83,14 @@ class QuerySentence(BaseModel):
 
 
 class QueryAnswer(BaseModel):
-    """An answer in which every sentence cites its sources; `known` false: the memory does not hold it."""
+    """An answer in which every sentence cites its sources; `known` false: the memory does not hold it.
+
+    `known` null: no model has answered (none is configured, or it failed: `degraded` says so). `answer` is then the
+    passages that were recalled, with their numbers, and `sentences` is empty.
+    """
 
     answer: str
-    known: bool
+    known: bool | None
     sentences: list[QuerySentence]
     evidence: list[shapes.Edge] = Field(description="The facts that were found, each with its artifact_id.")  # type: ignore[valid-type]
     citations: list[shapes.Citation]  # type: ignore[valid-type]
@@ -109,7 +115,8 @@ def _recall(request: Request, memory: Read, given: RecallRequest) -> Response:
     `pack` holds it ready for a prompt; `degraded` says what could not be searched, and why.
     """
     options = given.model_dump(exclude={"query"}, exclude_none=True)
-    return reply(request, memory.recall(given.query, **options).to_dict())
+    found = memory.recall(given.query, **options)
+    return reply(request, {**found.to_dict(), "degraded": _degraded(found.degraded)})
 
 
 @router.get("/entities/{entity_id}/timeline", responses=read(shapes.Timeline), operation_id="get_entity_timeline")
@@ -153,10 +160,15 @@ def answer_of(found: Answered, session_id: str | None) -> dict[str, Any]:
         "sentences": plain(found.sentences),
         "evidence": _facts(found.recalled),
         "citations": _citations(found.recalled.pack.citations),
-        "degraded": plain(found.degraded),
+        "degraded": _degraded(found.degraded),
         "dropped": found.dropped,
         "session_id": session_id,
     }
+
+
+def _degraded(lanes: Iterable[Degraded]) -> list[dict[str, Any]]:
+    """What did not run, and why; what would help as a request, or as who can do it."""
+    return [{**plain(each), "advice": helps(each.advice)} for each in lanes]
 
 
 def _facts(recalled: Recalled) -> list[Any]:

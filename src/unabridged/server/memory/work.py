@@ -12,7 +12,9 @@ from typing import Any
 
 from fastapi import Request
 
+from unabridged.advice import worded
 from unabridged.errors import Cancelled, ChatError, Conflict, InputError, ProviderError, RememberFailed, UnabridgedError
+from unabridged.server.advice import WORDS
 from unabridged.server.faults import as_problem
 from unabridged.server.problems import Problem, problem_response
 from unabridged.server.state import Server
@@ -111,7 +113,7 @@ def problem_of(error: UnabridgedError) -> Problem:
     """What remembering and asking can end with, beside what every part of the server knows (SPEC A13)."""
     if isinstance(error, RememberFailed):
         extra = {name: getattr(error, name) for name in ("artifact_id", "chunk", "chunks", "stored")}
-        return Problem(502, str(error), code="chunk_failed", extra=extra)
+        return Problem(502, worded(error, WORDS), code="chunk_failed", extra=extra)
     if isinstance(error, ChatError):
         return Problem(502, f"a model's answer cannot be used ({error.reason})", code=f"answer_{error.reason}")
     if isinstance(error, Cancelled):

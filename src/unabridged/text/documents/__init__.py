@@ -113,7 +113,7 @@ def _load(file: str | os.PathLike[str], source: str | None) -> tuple[bytes, str]
     try:
         return path.read_bytes(), source or str(path)
     except IsADirectoryError:
-        raise UnreadableFile(file, "a folder; read_documents() walks it") from None
+        raise UnreadableFile(file, "is a folder", advice="folder") from None
     except FileNotFoundError:
         raise UnreadableFile(file, "no such file") from None
     except OSError as error:
