@@ -3,7 +3,8 @@
 * local: rows through the embedded model, beside the same rows straight through its provider, in slices by turns;
 * hashing: a million short rows through the hashing provider, all of the way into Parquet;
 * loopback: a server that answers after 50 ms, 64 requests in flight, in one process and in two;
-* memory: resident memory over a long input, its slope, and what that means for 10 GB;
+* memory: resident memory over a long input of mixed lengths that are cut, its slope, and what that means for 10 GB;
+* stream: resident memory over 10 GB of rows of 20 kB, which nobody's disk holds, through the hashing provider;
 * resume: a million rows, half of them done: seconds from the start of a process to its first request;
 * kills: 50 kills at random moments: output bit for bit, and requests that were made twice.
 
@@ -26,6 +27,7 @@ import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,6 +53,7 @@ def main(argv: list[str]) -> dict[str, Any]:
         "hashing": hashing,
         "loopback": loopback,
         "memory": memory,
+        "stream": stream,
         "resume": resume,
         "kills": kills,
     }
@@ -76,7 +79,7 @@ def local(scale: float) -> dict[str, Any]:
     from unabridged.types import Request
 
     rows = int(20_000 * scale)
-    slices = max(2, rows // 1000)  # what a job costs once is then a part of it, as it is of a real one
+    slices = max(2, rows // 5000)  # by turns, for what else the machine does; a job's own cost is paid four times
     provider = open_provider("local")
     provider.send(Request(("warm",)))
     wall, cpu = np.zeros(2), np.zeros(2)
@@ -177,6 +180,48 @@ def memory(scale: float) -> dict[str, Any]:
         "slope_mb_a_gb": round(slope, 2),
         "at_10_gb_mb": round(peak + max(slope, 0) * (10 - size / 1e9)),
     }
+
+
+def stream(scale: float) -> dict[str, Any]:
+    """Resident memory over 10 GB that a generator writes into the job's standard input, and its slope."""
+    from unabridged.jobs.job import run_job
+
+    rows = int(500_000 * scale)
+    samples: list[tuple[float, float]] = []
+    with subprocess.Popen([sys.executable, "-c", _LINES, str(rows)], stdout=subprocess.PIPE) as lines:
+        before, sys.stdin = sys.stdin, SimpleNamespace(buffer=lines.stdout)  # type: ignore[assignment]
+        began, spent = time.perf_counter(), time.process_time()
+        try:
+            report = run_job(
+                _settings("-", "stream-out.parquet", "hashing", id=None),
+                progress=lambda progress: samples.append((progress.rows * _ROW_BYTES / 1e9, _resident())),
+            )
+        finally:
+            sys.stdin = before
+    assert report.counts.done == rows
+    half = [each for each in samples if each[0] > 0.5 * rows * _ROW_BYTES / 1e9]
+    return {
+        "input_gb": round(rows * _ROW_BYTES / 1e9, 2),
+        "rows": rows,
+        "seconds": round(time.perf_counter() - began),
+        "cpu_seconds": round(time.process_time() - spent),
+        "peak_mb": round(max(mb for _, mb in samples)),
+        "slope_mb_a_gb": round(float(np.polyfit([gb for gb, _ in half], [mb for _, mb in half], 1)[0]), 2),
+    }
+
+
+_ROW_BYTES = 20_000
+_LINES = f"""
+import json, random, sys
+words, chance = {_WORDS!r}, random.Random(5)
+some = []
+while len(some) < 256:
+    text = " ".join(chance.choices(words, k=6000))
+    some.append(json.dumps({{"text": text[: {_ROW_BYTES} - 22]}})[:-2].encode())
+for at in range(int(sys.argv[1])):
+    line = some[at % 256] + b"%08d\\"}}\\n" % at
+    sys.stdout.buffer.write(line)
+"""
 
 
 def resume(scale: float) -> dict[str, Any]:

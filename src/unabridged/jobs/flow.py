@@ -39,7 +39,7 @@ _ASKED = Fault("quota")
 
 
 class Runner(Protocol):
-    """Embeds shards somewhere: in threads here, in processes, on a cluster."""
+    """Embeds shards somewhere: in threads here, in processes, on a cluster. ``workers`` are taken in hand at once."""
 
     workers: int
 
@@ -64,12 +64,13 @@ class ThreadRunner:
     """Shards in threads of this process, over one embedder."""
 
     def __init__(self, settings: JobSettings, embedder: Embedder, answers: Answers, workers: int | None = None) -> None:
-        self.workers = workers or settings.workers or workers_for(embedder, settings)
+        threads = workers or settings.workers or workers_for(embedder, settings)
+        self.workers = threads + 1  # one waits, so that no thread does while a finished shard is written
         self._settings = settings
         self._embedder = embedder
         self._answers = answers
         self._segments: dict[int, int] = {}
-        self._pool = ThreadPoolExecutor(self.workers, "unabridged-job")
+        self._pool = ThreadPoolExecutor(threads, "unabridged-job")
 
     def submit(self, shard: Shard) -> Future[ShardResult]:
         """Begin a shard."""

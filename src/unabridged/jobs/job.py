@@ -316,8 +316,8 @@ class _Job:
             shutil.rmtree(kept, ignore_errors=True)
             kept.mkdir()
             self.target.keep(kept)
-            self.journal.set("kept", True)
-        self.journal.set("publishing", True)
+            self.journal.set("kept", True, lasting=True)
+        self.journal.set("publishing", True, lasting=True)
         self.journal.set("target", self.target.publish(feed, kept))
         self.journal.set("written", mark)
         self.wrote = True

@@ -71,8 +71,7 @@ class Journal:
             return
         folder.mkdir(parents=True, exist_ok=True)
         self._db = sqlite3.connect(place, check_same_thread=False, isolation_level=None, timeout=30)
-        # FULL: a line of the journal is on the disk before the answers that it makes superfluous are removed.
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=30000"):
+        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=30000"):
             self._db.execute(f"PRAGMA {pragma}").fetchall()
         found = self._one("PRAGMA user_version")[0]
         if found not in (0, VERSION):
@@ -100,9 +99,10 @@ class Journal:
         row = self._one("SELECT value FROM about WHERE key = ?", key)
         return None if row is None else json.loads(row[0])
 
-    def set(self, key: str, value: Any) -> None:
-        """Keep a value (JSON)."""
-        self._do("INSERT OR REPLACE INTO about VALUES (?, ?)", key, json.dumps(value))
+    def set(self, key: str, value: Any, *, lasting: bool = False) -> None:
+        """Keep a value (JSON); ``lasting``: through to the disk, before anything else is done."""
+        with self._writing(lasting=lasting):
+            self._db.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (key, json.dumps(value)))
 
     def begin_run(self, pid: int) -> int:
         """A run begins; its number."""
@@ -182,7 +182,7 @@ class Journal:
 
         ``same`` of its rows are in the output already.
         """
-        with self._writing():
+        with self._writing(lasting=True):
             self._insert_block(result, generation, file, rows=result.rows, same=same, retried=False)
             self._insert_failed(result.part, result.failed)
             self._insert_skipped(result.part, result.skipped)
@@ -190,7 +190,7 @@ class Journal:
     def retried(self, result: ShardResult, generation: int, rows: Sequence[int], *, file: str | None) -> None:
         """Rows that had failed were tried again: those that are done now leave the table of failures."""
         still = {each.row for each in result.failed}
-        with self._writing():
+        with self._writing(lasting=True):
             if result.done:  # as rows they were counted when they failed
                 self._insert_block(result, generation, file, rows=0, same=0, retried=True)
             gone = [(result.part, row) for row in rows if row not in still]
@@ -199,10 +199,17 @@ class Journal:
             self._insert_skipped(result.part, result.skipped)
 
     @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
-        with self._lock, self._db:
-            self._db.execute("BEGIN IMMEDIATE")
-            yield
+    def _writing(self, *, lasting: bool = False) -> Iterator[None]:
+        """One transaction. A killed process loses none; a power failure spares what is ``lasting``, and all before it.
+
+        A line of the journal is on the disk before the answers that it makes superfluous are removed. What only
+        describes the job need not be: each wait for the disk is some milliseconds in which nothing is computed.
+        """
+        with self._lock:
+            self._db.execute(f"PRAGMA synchronous={'FULL' if lasting else 'NORMAL'}")
+            with self._db:
+                self._db.execute("BEGIN IMMEDIATE")
+                yield
 
     def _insert_block(
         self, result: ShardResult, generation: int, file: str | None, *, rows: int, same: int, retried: bool
@@ -277,7 +284,7 @@ class Journal:
 
     def mark_published(self, blocks: Iterable[int]) -> None:
         """The sink has these blocks for good; earlier generations of their parts, and what was kept, may go."""
-        with self._writing():
+        with self._writing(lasting=True):
             self._db.executemany("UPDATE blocks SET published = 1, file = NULL WHERE id = ?", [(b,) for b in blocks])
             self._db.execute("DELETE FROM about WHERE key = 'kept'")
             self._db.execute(

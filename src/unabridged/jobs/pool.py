@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["PoolRunner", "processes"]
 
 _LOSSES = 3  # times that one piece may be in hand of a worker that dies, or that a worker may die as it starts
-_ROUNDS = 4  # full requests of a piece for each that may fly: what is between two pieces is a small part of them
+_ROUNDS = 3  # full requests of a piece for each that may fly: what is between two pieces is a small part of them
 _SHARDS = 16  # in hand at once, but for two a process: they lie in memory
 _SECONDS_TO_END = 10.0  # that a worker has to close its files
 
@@ -115,7 +115,8 @@ class PoolRunner:
         self._settings, self._embedder, self._answers, self._count = settings, embedder, answers, count
         self._threads = workers_for(embedder, settings)
         self.workers = min(count * (self._threads + 1), max(_SHARDS, 2 * count))
-        self._rows = _ROUNDS * embedder.concurrency * (embedder.limit.request_inputs or DEFAULT_INPUTS)
+        self._flying = embedder.concurrency * (embedder.limit.request_inputs or DEFAULT_INPUTS)  # rows, at the most
+        self._rows = _ROUNDS * self._flying
         self._mutex = threading.RLock()
         self._waiting: deque[_Piece] = deque()
         self._numbers = itertools.count()
@@ -172,6 +173,7 @@ class PoolRunner:
             worker.tell((Kind.END, None))
             if self._open:
                 worker.process.terminate()
+        for worker in workers:
             worker.process.join(_SECONDS_TO_END)
             if worker.process.is_alive():
                 worker.process.kill()
@@ -243,8 +245,12 @@ class PoolRunner:
         ready = [worker for worker in self._workers if worker.ready and not _suspect(worker)]
         if self._here is not None and self._here.busy and len(ready) == self._count:
             ready = [worker for worker in ready if worker.hand] or ready[1:]
-        least = min(ready, key=lambda worker: len(worker.hand), default=None)
-        return None if least is None or len(least.hand) >= (1 if alone else self._threads + 1) else least
+        least = min(ready, key=_rows_of, default=None)
+        if least is None or (alone and least.hand):
+            return None
+        # Enough that requests fly while the next piece comes, and no more: the last ones are shared by all.
+        enough = len(least.hand) > self._threads or _rows_of(least) >= self._rows + self._flying
+        return None if enough else least
 
     def _gone(self, worker: _Worker) -> None:
         """A worker has ended: on request, or it died, and another takes its place and its pieces."""
@@ -319,6 +325,10 @@ class _Here:
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _rows_of(worker: _Worker) -> int:
+    return sum(len(piece.shard) for piece in worker.hand.values())
 
 
 def _suspect(worker: _Worker) -> bool:

@@ -43,10 +43,11 @@ class Kind(enum.Enum):
 def work(line: Connection, settings: JobSettings, threads: int) -> None:
     """The whole life of a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the job's own process is asked, and says what is to be done
-    try:
+    status = 1
+    with contextlib.suppress(EOFError, OSError):  # the job's process is gone: nothing may be sent, or paid, for nobody
         Serving(line, settings, threads).run()
-    except (EOFError, OSError):  # the job's process is gone: nothing may be sent, or paid, for nobody
-        os._exit(1)
+        status = 0
+    os._exit(status)  # everything is closed; the interpreter's own way out takes longer than a request
 
 
 class Serving:
@@ -55,7 +56,7 @@ class Serving:
     def __init__(self, line: Connection, settings: JobSettings, threads: int) -> None:
         self._line, self._settings, self._threads = line, settings, threads
         self._mutex = threading.Lock()
-        self._kept: list[tuple[int, int, int]] = []  # part, first row, segment of shards not known to be noted
+        self._kept: dict[tuple[int, int], int] = {}  # part and first row of shards not known to be noted: a segment
 
     def run(self) -> None:
         """Until the end. Raises :class:`EOFError` where nobody is there any more."""
@@ -65,7 +66,7 @@ class Serving:
             self._tell(Kind.REFUSED, None, _sendable(error))
             return
         self._tell(Kind.READY, None, None)
-        with ThreadPoolExecutor(self._threads, "unabridged-piece") as pool:
+        with embedder, ThreadPoolExecutor(self._threads, "unabridged-piece") as pool:
             while True:
                 kind, value = self._line.recv()
                 if kind is Kind.END:
@@ -93,10 +94,12 @@ class Serving:
     def _keep(self, answers: Answers, part: int, first: int) -> None:
         """A piece of a shard begins: its answers stay until the journal has the shard; what it has may go."""
         with self._mutex:
-            noted = [one for one in self._kept if _is_noted(self._settings.place, *one[:2])]
-            self._kept = [one for one in self._kept if one not in noted]
-            self._kept.append((part, first, answers.begin()))
-        for _, _, segment in noted:
+            if (part, first) in self._kept:
+                return
+            noted = [one for one in self._kept if _is_noted(self._settings.place, *one)]
+            ended = [self._kept.pop(one) for one in noted]
+            self._kept[part, first] = answers.begin()
+        for segment in ended:
             answers.end(segment)
 
 
