@@ -49,15 +49,14 @@ def arrange(count: int, sources: Rows, targets: Rows) -> Points:
 
 
 def _settled(count: int, sources: Rows, targets: Rows) -> Places:
-    mass = np.bincount(sources, minlength=count) + np.bincount(targets, minlength=count) + 1.0
+    mass = np.bincount(np.concatenate((sources, targets)), minlength=count).astype(np.float64) + 1.0
     places = _beginning(count, sources, targets, mass)
-    heat, done, steps = 0.1 * _span(places) + 1e-9, 0, sum(steps for _, steps in _ROUNDS)
-    for cells in (cells for cells, steps in _ROUNDS for _ in range(steps)):
+    heat, grids = 0.1 * _span(places) + 1e-9, [cells for cells, steps in _ROUNDS for _ in range(steps)]
+    for step, cells in enumerate(grids):
         force = (_repulsion(places, mass, cells) + _pull(places, sources, targets)) / mass
         force -= _GRAVITY * places / (np.abs(places) + 1.0)
-        places += force * np.minimum(1.0, heat * (1 - done / steps) / (np.abs(force) + 1e-12))
+        places += force * np.minimum(1.0, heat * (1 - step / len(grids)) / (np.abs(force) + 1e-12))
         places -= places.mean()
-        done += 1
     return places
 
 
@@ -85,7 +84,8 @@ def _beginning(count: int, sources: Rows, targets: Rows, mass: Points) -> Places
         x, y = (axis / (np.linalg.norm(axis) + 1e-12) for axis in (places.real, places.imag))
         places = _place(x, y)
     ranks = [np.argsort(np.argsort(axis)) / max(1, count - 1) - 0.5 for axis in (places.real, places.imag)]
-    return np.sqrt(count) * 4 * (_place(*ranks) + _place(*rng.normal(0, 0.02, (2, count))))
+    noise = rng.normal(0, 0.02, (2, count))
+    return _place(ranks[0] + noise[0], ranks[1] + noise[1]) * float(4 * np.sqrt(count))
 
 
 def _pull(places: Places, sources: Rows, targets: Rows) -> Places:
@@ -105,7 +105,7 @@ def _repulsion(places: Places, mass: Points, cells: int) -> Places:
     spectrum = np.fft.rfft2(charge.reshape(cells, cells), shape)
     fields = [np.fft.irfft2(spectrum * kernel, shape)[:cells, :cells].ravel() for kernel in _kernels(cells)]
     read = [np.einsum("cn,cn->n", field[corners], weights) for field in fields]
-    return _place(*read) * (mass / size)
+    return np.asarray(_place(*read) * (mass / size), np.complex128)
 
 
 def _corners(places: Places, size: float, cells: int) -> tuple[Rows, Points]:
@@ -152,7 +152,7 @@ def _uncrowded(places: Places) -> Places:
 
 def _room(places: Places) -> float:
     """What a node takes for itself, in the places' own measure."""
-    return 0.9 * _span(places) / (np.sqrt(len(places)) * 2 + 1e-9)
+    return float(0.9 * _span(places) / (np.sqrt(len(places)) * 2 + 1e-9))
 
 
 def _parts(count: int, sources: Rows, targets: Rows) -> Rows:

@@ -5,6 +5,8 @@ The files stand under a folder of the address that changes when they do, so that
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import gzip
 import hashlib
 from dataclasses import dataclass, field
@@ -12,15 +14,17 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter
+from fastapi import APIRouter, FastAPI
 from starlette.requests import Request  # noqa: TC002 - FastAPI reads the annotations
 from starlette.responses import Response
 
+from unabridged.errors import MissingExtra
+from unabridged.memory.dataset import Lake
 from unabridged.server.etags import is_known
 from unabridged.server.problems import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping
     from importlib.resources.abc import Traversable
 
 __all__ = ["POLICY", "router"]
@@ -50,7 +54,23 @@ _ONCE = {"Cache-Control": "public, max-age=31536000, immutable"}
 _ASK = {"Cache-Control": "no-cache"}
 _METHODS = ["GET", "HEAD"]
 
-router = APIRouter(include_in_schema=False)
+
+@contextlib.asynccontextmanager
+async def _living(_: FastAPI) -> AsyncIterator[None]:
+    """From the start on, what the first look at a memory needs is imported: it takes a second of CPU time."""
+    importing = asyncio.create_task(asyncio.to_thread(_import_store))
+    try:
+        yield
+    finally:
+        await importing
+
+
+def _import_store() -> None:
+    with contextlib.suppress(MissingExtra):  # whoever asks a memory is told what is missing
+        Lake("memory://")
+
+
+router = APIRouter(include_in_schema=False, lifespan=_living)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +108,17 @@ def _asset(name: str, body: bytes) -> _Asset:
 
 @router.api_route("/", methods=_METHODS)
 @router.api_route("/index.html", methods=_METHODS)
-def _index(request: Request) -> Response:
+async def _index(request: Request) -> Response:
     return _sent(request, "index.html", _ASK)
 
 
 @router.api_route("/assets/{version}/{path:path}", methods=_METHODS)
-def _file(request: Request, version: str, path: str) -> Response:
+async def _file(request: Request, version: str, path: str) -> Response:
     return _sent(request, path, _ONCE if version == assets()[0] else _ASK)
 
 
 @router.api_route("/favicon.ico", methods=_METHODS)
-def _icon(request: Request) -> Response:
+async def _icon(request: Request) -> Response:
     return _sent(request, "icon.svg", _ASK)
 
 

@@ -69,8 +69,23 @@ export const blob = async (path, query) => (await send("GET", path, { query })).
 
 /** The memory's API, for the dataset that is chosen. */
 const gb = (path) => `v1/gb/${path}`;
+const under = new Map(); // what was asked before the view that wants it was there, by its address
 export const memory = {
-  get: (path, query, signal) => get(gb(path), { dataset: currentDataset(), ...query }, signal),
+  get: (path, query, signal) => {
+    const asked = { dataset: currentDataset(), ...query };
+    const key = address(gb(path), asked).href;
+    const found = under.get(key) ?? get(gb(path), asked, signal);
+    under.delete(key);
+    return found;
+  },
+  /** Ask already: whoever asks the same next gets this answer. */
+  ahead: (path, query) => {
+    const asked = { dataset: currentDataset(), ...query };
+    under.clear();
+    const answer = get(gb(path), asked);
+    answer.catch(() => {}); // told to whoever wants it
+    under.set(address(gb(path), asked).href, answer);
+  },
   post: (path, body, signal) => post(gb(path), body, { query: { dataset: currentDataset() }, signal }),
   blob: (path, query) => blob(gb(path), { dataset: currentDataset(), ...query }),
   remove: (path, query) => json(send("DELETE", gb(path), { query: { dataset: currentDataset(), ...query } })),

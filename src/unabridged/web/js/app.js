@@ -1,18 +1,20 @@
 // The frame: which view is shown, for which dataset, in which theme; keys and keyboard.
 
-import { askKeyWith, currentDataset, get, keepKey, useDataset } from "./api.js";
+import { askKeyWith, currentDataset, get, keepKey, memory, useDataset } from "./api.js";
 import { announce, fill, h } from "./dom.js";
 import { button, dialog, field, icon, note, select } from "./parts.js";
-import { go, link, place } from "./route.js";
+import { cloudOf, go, graphOf, link, place } from "./route.js";
 
 const VIEWS = [
   { path: "preview", name: "Preview chunks", sign: "cut", key: "p", load: () => import("./views/preview.js") },
   { group: "Memory" },
   { path: "search", name: "Search", sign: "search", key: "s", load: () => import("./views/search.js") },
-  { path: "graph", name: "Graph", sign: "graph", key: "g", load: () => import("./views/graph.js") },
+  { path: "graph", name: "Graph", sign: "graph", key: "g", ahead: graphOf, load: () => import("./views/graph.js") },
   { path: "artifacts", name: "Artifacts", sign: "tree", key: "a", load: () => import("./views/artifacts.js") },
+  { path: "images", name: "Images", sign: "images", key: "m", load: () => import("./views/images.js") },
+  { path: "series", name: "Series", sign: "series", key: "t", load: () => import("./views/series.js") },
   { path: "sessions", name: "Sessions", sign: "sessions", key: "e", load: () => import("./views/sessions.js") },
-  { path: "vectors", name: "Vectors", sign: "vectors", key: "v", load: () => import("./views/vectors.js") },
+  { path: "vectors", name: "Vectors", sign: "vectors", key: "v", ahead: cloudOf, load: () => import("./views/vectors.js") },
   { path: "inferences", name: "Model calls", sign: "cost", key: "i", load: () => import("./views/inferences.js") },
   { group: "Server" },
   { path: "jobs", name: "Jobs", sign: "jobs", key: "j", load: () => import("./views/jobs.js") },
@@ -32,6 +34,7 @@ async function show() {
   // A view may follow the address by itself, so that what is unfolded and scrolled in it stays.
   if (shown?.path === view.path && shown.dataset === currentDataset() && shown.update?.(here)) return;
   const mine = ++turn;
+  if (view.ahead) memory.ahead(...view.ahead(here.query));
   shown?.leave?.();
   shown = null;
   drawNav(view);
@@ -75,9 +78,8 @@ function drawNav(now) {
     else { if (!parts.length) parts.push(h("ul", {})); parts[parts.length - 1].append(one); }
   }
   fill(nav, parts);
-  const side = nav.parentElement; // on small windows the views stand in a row that scrolls
-  const current = nav.querySelector("[aria-current]");
-  if (side && current && side.scrollWidth > side.clientWidth) side.scrollLeft = current.offsetLeft - side.clientWidth / 2 + current.offsetWidth / 2;
+  const current = nav.querySelector("[aria-current]"); // on small windows the views stand in a row that scrolls
+  if (current && nav.scrollWidth > nav.clientWidth) nav.scrollLeft = current.offsetLeft - nav.offsetLeft - nav.clientWidth / 2 + current.offsetWidth / 2;
   drawDatasets();
 }
 

@@ -76,6 +76,33 @@ export const unique = (name) => `${name}-${++last}`;
 /** Whether somebody asked for less motion. */
 export const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
+/** A place for a drawing that is as wide as there is room: `draw(pixels)`, again when that changes. */
+export function measured(draw, kind = null) {
+  const place = h("div", { class: kind });
+  let wide = 0;
+  new ResizeObserver(() => {
+    const now = Math.round(place.clientWidth);
+    if (now < 50 || now === wide) return;
+    wide = now;
+    fill(place, draw(now));
+  }).observe(place);
+  return place;
+}
+
+let pen = null;
+/** As much of a text as fits so many pixels, in the page's letters of a size. */
+export function fitted(text, pixels, size) {
+  pen ??= document.createElement("canvas").getContext("2d");
+  pen.font = `${size}px ${getComputedStyle(document.body).fontFamily}`;
+  if (pen.measureText(text).width <= pixels) return text;
+  let [low, high] = [0, text.length];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (pen.measureText(`${text.slice(0, middle)}…`).width <= pixels) low = middle; else high = middle - 1;
+  }
+  return `${text.slice(0, /[\ud800-\udbff]/.test(text[low - 1] ?? "") ? low - 1 : low)}…`;
+}
+
 /** A colour of the theme in force. */
 export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 

@@ -9,6 +9,8 @@ const SHAPES = {
   graph: ["M5 6.5a1.8 1.8 0 1 0 0-3.6a1.8 1.8 0 0 0 0 3.6", "M15 8.8a1.8 1.8 0 1 0 0-3.6a1.8 1.8 0 0 0 0 3.6", "M8.5 17.1a1.8 1.8 0 1 0 0-3.6a1.8 1.8 0 0 0 0 3.6", "M6.7 5.1l6.5 1.5", "M5.7 6.4l2.2 7.2", "M13.9 8.4l-4.2 5.5"],
   tree: ["M4 4h6v4H4z", "M12 12h5v4h-5z", "M7 8v6h5"],
   sessions: ["M3 5h14v9H9l-4 3v-3H3z"],
+  images: ["M3.5 4.5h13v11h-13z", "M6.8 8.6a1.1 1.1 0 1 0 0-2.2a1.1 1.1 0 0 0 0 2.2", "M4 14l4-3.6l2.6 2.2l2.6-3.1l3 3.5"],
+  series: ["M4 4v12h12", "M6.5 12.5l2.8-3.4l2.4 1.9l3.8-5"],
   cost: ["M10 3v14", "M13.5 6.2c-.8-1-2-1.4-3.5-1.4c-2 0-3.4 1-3.4 2.6c0 3.6 7 1.6 7 5.2c0 1.6-1.5 2.6-3.6 2.6c-1.6 0-2.9-.5-3.7-1.6"],
   vectors: ["M4 16V4", "M4 16h12", "M8 12.2v.01", "M10.5 8.2v.01", "M14 10.2v.01", "M12 13.2v.01", "M15.5 5.5v.01"],
   jobs: ["M4 5h12", "M4 10h8", "M4 15h5", "M14 13l2 2l3-4"],
@@ -82,14 +84,14 @@ export const bar = (share, label, tone = null) =>
   h("span", { class: "bar", role: "img", "aria-label": label, title: label },
     h("i", { style: { "--share": `${Math.round(Math.min(1, Math.max(0, share)) * 1000) / 10}%`, ...(tone ? { "--tone": tone } : {}) } }));
 
-/** A table: columns are {name, value(row), num, quiet}; a quiet name is for those who listen. */
+/** A table: columns are {name, value(row), num, kind, quiet}; a quiet name is for those who listen. */
 export const table = (caption, columns, rows, { onPick = null } = {}) =>
   h("div", { class: "scroll-x", tabindex: "0", role: "region", "aria-label": caption },
     h("table", {},
       h("caption", { class: "out-of-sight" }, caption),
       h("thead", {}, h("tr", {}, columns.map((column) => h("th", { scope: "col", class: column.num && "num" }, column.quiet ? h("span", { class: "out-of-sight" }, column.name) : column.name)))),
       h("tbody", {}, rows.map((row) => h("tr", { class: onPick && "pick", onClick: onPick && (() => onPick(row)) },
-        columns.map((column) => h("td", { class: column.num && "num" }, column.value(row))))))));
+        columns.map((column) => h("td", { class: column.num ? "num" : column.kind }, column.value(row))))))));
 
 /** Show what a promise brings, that it is on its way, or what went wrong. */
 export async function shown(place, work, draw, { what = "Reading …", still = () => true } = {}) {
@@ -101,11 +103,14 @@ export async function shown(place, work, draw, { what = "Reading …", still = (
   } catch (error) {
     clearTimeout(waits);
     if (error.name === "AbortError" || !still()) return;
-    fill(place, note(error.message, "bad"));
+    fill(place, h("div", { class: "stack tight" }, note(error.message, "bad"), passing(error) ? h("div", { class: "line" }, button("Try again", () => dispatchEvent(new Event("hashchange")), { kind: "little" })) : null));
     announce(error.message);
     if (error.status === undefined) console.error(error);
   }
 }
+
+/** Whether asking once more may help: nobody answered, or the server is busy or at fault. */
+const passing = (error) => error.status === 0 || error.status === 429 || error.status >= 500;
 
 /** Buttons of which one is on. */
 export function tabs(label, options, value, onChange) {

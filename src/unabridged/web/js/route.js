@@ -31,3 +31,10 @@ export function go(view, rest, query, { quietly = false } = {}) {
   else if (location.hash === to) dispatchEvent(new Event("hashchange"));
   else location.hash = to;
 }
+
+/** What the drawings ask of the server, by the address: they are asked before their view is loaded. */
+export const graphOf = (query) => ["graph", { limit: query.get("limit") ?? 5000, around: query.get("around"), type: query.getAll("type") }];
+export function cloudOf(query) {
+  const [table, role] = (query.get("of") ?? "artifacts:").split(":");
+  return ["graph/vectors", { table, role: role || null, method: query.get("method") ?? "pca" }];
+}

@@ -23,6 +23,7 @@ export class Scene {
     this.context = this.canvas.getContext("2d", { alpha: false });
     this.count = 0;
     this.view = { x: 0, y: 0, scale: 1 };
+    this.reach = { x: 1, y: 1 }; // how far points lie from the middle
     this.picked = null;
     this.hovered = null;
     this.frames = 0;
@@ -41,6 +42,7 @@ export class Scene {
     this.visible = new Uint8Array(this.count).fill(1);
     this.lines = new Uint8Array(source.length).fill(1); // 0 not at all, 1 holds, 2 has ended
     this.near = null;
+    this.reach = { x: farthest(x), y: farthest(y) };
     this.order = [...label.keys()].sort((a, b) => size[b] - size[a]);
     this.pick(null, { quiet: true });
     this.fit();
@@ -57,7 +59,7 @@ export class Scene {
   fit() {
     this.gliding = null;
     this.#size();
-    this.view = { x: 0, y: 0, scale: 0.46 * Math.min(this.width, this.height) };
+    this.view = { x: 0, y: 0, scale: Math.min(0.47 * this.width / this.reach.x, 0.46 * this.height / this.reach.y) };
     this.draw();
   }
 
@@ -278,10 +280,11 @@ export class Scene {
     for (const at of [...first, ...this.order]) {
       if ((taken.length >= most || !this.named) && !first.includes(at)) break;
       if (!this.visible[at] || (this.near && !this.near[at] && at !== this.hovered)) continue;
-      const [x, y] = [sx[at], sy[at] - this.size[at] * this.grown - 6];
-      if (x < 0 || y < 10 || x > this.width || y > this.height) continue;
+      const y = Math.max(14, sy[at] - this.size[at] * this.grown - 6);
+      if (sx[at] < 0 || sy[at] < 0 || sx[at] > this.width || y > this.height) continue;
       const text = this.label[at].length > 32 ? `${this.label[at].slice(0, 31)}…` : this.label[at];
       const half = 3.4 * text.length + 4;
+      const x = Math.min(this.width - half, Math.max(half, sx[at])); // all of it in sight
       if (!first.includes(at) && taken.some((one) => Math.abs(one.x - x) < one.half + half && Math.abs(one.y - y) < 15)) continue;
       taken.push({ x, y, half });
       context.strokeStyle = this.colours.paper;
@@ -355,6 +358,12 @@ export class Scene {
     done();
     this.draw();
   }
+}
+
+function farthest(values) {
+  let most = 0.02; // one point alone is in the middle, and not endlessly large
+  for (const value of values) most = Math.max(most, Math.abs(value));
+  return most;
 }
 
 /** The theme's colours, read once until it changes. */

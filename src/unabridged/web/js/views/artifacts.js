@@ -4,6 +4,7 @@ import { memory, part } from "../api.js";
 import { append, bring, fill, h } from "../dom.js";
 import { moment, number, opening, plural } from "../format.js";
 import { chip, empty, growing, note, select, shown } from "../parts.js";
+import { strip } from "../pictures.js";
 import { byteIndex, reader, reveal } from "../reader.js";
 import { go, link, place } from "../route.js";
 import { facts, title } from "./document.js";
@@ -116,7 +117,7 @@ async function shownArtifact(pane, id, query, viewed) {
     return [
       h("header", {}, h("div", { class: "breaks" }, h("h2", { dir: "auto" }, title(whole)), facts(one),
         one.parent_id ? h("p", { class: "small" }, h("a", { href: link("artifacts", one.parent_id) }, one.role === "chunk" ? "The whole document" : "What it was made from")) : null)),
-      h("div", { class: "pane-body" }, text), details(one)];
+      h("div", { class: "pane-body" }, text, strip(memory.get("images", { artifact: whole.id, limit: 24 }).then((page) => page.items), "Images that go with it")), details(one)];
   }, { still });
 }
 

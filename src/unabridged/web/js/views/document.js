@@ -50,7 +50,8 @@ export function title(artifact) {
 /** Where a text comes from, on a line. A link only where it leads to the web. */
 export function facts(artifact) {
   const source = artifact.source && (/^https?:\/\//i.test(artifact.source)
-    ? h("a", { href: artifact.source, rel: "noopener noreferrer", target: "_blank" }, artifact.source) : h("span", { class: "breaks" }, artifact.source));
+    ? h("a", { class: "one-line", title: artifact.source, href: artifact.source, rel: "noopener noreferrer", target: "_blank" }, artifact.source)
+    : h("span", { class: "one-line", title: artifact.source }, artifact.source));
   return h("div", { class: "line small muted" }, chip(artifact.role), source,
     artifact.session_id ? h("a", { href: link("sessions", artifact.session_id) }, `session ${artifact.session_id}`) : null,
     artifact.valid_at ? h("span", {}, `true on ${moment(artifact.valid_at)}`) : null, h("span", {}, `stored ${moment(artifact.created_at)}`),

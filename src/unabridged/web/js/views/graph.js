@@ -4,7 +4,7 @@ import { memory } from "../api.js";
 import { announce, calm, debounced, fill, h, unique } from "../dom.js";
 import { date, number, plural } from "../format.js";
 import { button, empty, field, icon, iconButton, shown, tone } from "../parts.js";
-import { go, link } from "../route.js";
+import { go, graphOf, link } from "../route.js";
 import { Scene } from "../scene.js";
 import { factLine } from "./facts.js";
 
@@ -17,7 +17,7 @@ export default async function graph(root, { heading, query, still }) {
   const count = h("p", { class: "muted", "aria-live": "polite" });
   fill(root, h("div", { class: "head" }, heading, count), h("div", { class: "graph-layout" }, stage, side));
   let view = null;
-  await shown(stage, memory.get("graph", { limit: query.get("limit") ?? 5000, around: query.get("around"), type: query.getAll("type") }), (data) => {
+  await shown(stage, memory.get(...graphOf(query)), (data) => {
     if (!data.nodes.id.length) {
       return empty("No entities yet", "When a text is remembered, the people, places and things in it appear here, with the facts that join them.", h("a", { class: "button", href: link("preview") }, "Preview how a text is cut"));
     }
@@ -37,6 +37,7 @@ function drawn(data, side, count, query) {
   const first = start.reduce((a, b) => Math.min(a, b), now);
   const last = Math.max(now, start.reduce((a, b) => Math.max(a, b), 0));
   let moment = null; // all times
+  const near = query.get("around") && nodes.name[nodes.id.indexOf(query.get("around"))];
   const about = h("div", { class: "stack tight" });
   const scene = new Scene({
     label: `Graph of ${plural(nodes.id.length, "entity", "entities")} and ${plural(edges.id.length, "fact")}. Arrow keys move, plus and minus zoom, 0 shows everything, Enter chooses what is in the middle. The same entities are in the list after it.`,
@@ -63,16 +64,16 @@ function drawn(data, side, count, query) {
     let seen = 0;
     for (let at = 0; at < nodes.id.length; at += 1) seen += scene.visible[at] = on[nodes.type[at]] && (moment === null || joined[at]) ? 1 : 0;
     scene.draw();
-    const left = data.total.nodes - data.shown.nodes;
-    fill(count, `${plural(seen, "entity", "entities")} and ${plural(held, "fact")}`, moment === null ? "" : ` on ${date(moment)}`,
+    const left = near ? 0 : data.total.nodes - data.shown.nodes;
+    fill(count, `${plural(seen, "entity", "entities")} and ${plural(held, "fact")}`, moment === null ? "" : ` on ${date(moment)}`, near && `, within two steps of ${near}`,
       left > 0 ? `. The ${number(data.shown.nodes)} entities with most facts are drawn; ${number(left)} more are not.` : "",
-      data.shown.edges < data.total.edges && left <= 0 ? ` ${number(data.total.edges - data.shown.edges)} facts are not drawn.` : "");
+      !near && data.shown.edges < data.total.edges && left <= 0 ? ` ${number(data.total.edges - data.shown.edges)} facts are not drawn.` : "");
   }
 
   async function select(at) {
     if (at === null || at === undefined) { fill(about, h("p", { class: "small muted" }, "Choose an entity to see what is known of it.")); return; }
     announce(`${nodes.name[at]}, ${nodes.types[nodes.type[at]]}, ${plural(nodes.degree[at], "fact")}`);
-    const list = h("div", {});
+    const list = h("div", { class: "about-facts", tabindex: "0", role: "region", "aria-label": `Facts about ${nodes.name[at]}` });
     fill(about, h("div", { class: "line spread" }, h("h2", { dir: "auto", class: "breaks" }, nodes.name[at]), iconButton("Choose nothing", "close", () => scene.pick(null))),
       h("p", { class: "line small" }, h("i", { class: "swatch", style: { "--tone": tone(nodes.type[at]) } }), nodes.types[nodes.type[at]], h("span", { class: "muted" }, plural(nodes.degree[at], "fact"))),
       h("div", { class: "line" }, h("a", { class: "button little", href: link("entity", nodes.id[at]) }, "Timeline and sources"),
@@ -98,7 +99,7 @@ function drawn(data, side, count, query) {
 
   const legend = h("fieldset", { class: "field legend" }, h("legend", {}, "Types"), types.map((one) => {
     const box = h("input", { type: "checkbox", checked: true, onChange: () => { one.on = box.checked; filter(); } });
-    return h("label", { class: "check small" }, box, h("i", { class: "swatch", style: { "--tone": tone(one.at) } }), h("span", { class: "breaks" }, one.name), h("span", { class: "muted num" }, number(one.count)));
+    return h("label", { class: "check small" }, box, h("i", { class: "swatch", style: { "--tone": tone(one.at) } }), h("span", { class: "one-line", dir: "auto", title: one.name }, one.name), h("span", { class: "muted num" }, number(one.count)));
   }));
 
   // Where not everything is drawn, the server can be asked for some types alone.

@@ -31,7 +31,7 @@ export default async function inferences(root, { heading, query, still }) {
       h("div", { class: "panel" }, h("header", {}, h("h2", {}, page.cursor ? `The newest ${number(calls.length)}` : plural(calls.length, "call")),
         select([["", "Every stage"], ...[...new Set([...stages, stage].filter(Boolean))].map((one) => [one, one])], stage ?? "", (value) => go("inferences", [], { stage: value }), { "aria-label": "Stage" })),
       table("Model calls", [
-        { name: "When", value: (call) => moment(call.created_at) }, { name: "Stage", value: (call) => call.stage }, { name: "Model", value: model },
+        { name: "When", kind: "when", value: (call) => moment(call.created_at) }, { name: "Stage", value: (call) => call.stage }, { name: "Model", value: model },
         { name: "Status", value: (call) => (call.status === "ok" ? chip("ok", "good") : chip(call.status, "bad")) }, { name: "Reasoning", value: (call) => call.reasoning },
         { name: "Read", num: true, value: (call) => number(call.tokens_in) }, { name: "Written", num: true, value: (call) => number(call.tokens_out) },
         { name: "Took", num: true, value: (call) => seconds(call.seconds) }, { name: "Cost", num: true, value: (call) => money(call.cost) },

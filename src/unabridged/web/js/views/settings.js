@@ -12,7 +12,7 @@ export default async function settings(root, { heading, still }) {
     h("section", { class: "panel", "aria-label": "In force" }, h("header", {}, h("h2", {}, "In force"), chip(`version ${found.version}`)),
       table("Figures in force", [
         { name: "What", value: (one) => one.name },
-        { name: "Value", value: (one) => h("span", { class: "breaks num" }, typeof one.value === "number" ? number(one.value) : one.value === null ? "–" : String(one.value), one.unit ? ` ${one.unit}` : "") },
+        { name: "Value", value: (one) => h("span", { class: "value-cell num" }, typeof one.value === "number" ? number(one.value) : one.value === null ? "–" : String(one.value), one.unit ? ` ${one.unit}` : "") },
         { name: "Where it comes from", value: (one) => h("span", { class: "muted" }, one.origin) }], found.figures)),
     found.notes.map((line) => note(line, "warn")),
     h("section", { class: "panel", "aria-label": "Settings" }, h("header", {}, h("h2", {}, "Settings, as a file would write them")), h("div", { class: "padded-in" }, tree(found.settings)))], { still });

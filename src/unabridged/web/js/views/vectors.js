@@ -4,7 +4,7 @@ import { memory } from "../api.js";
 import { announce, fill, h } from "../dom.js";
 import { bytes, number, percent, plural } from "../format.js";
 import { bar, chip, empty, figures, iconButton, select, shown, table, tone } from "../parts.js";
-import { go } from "../route.js";
+import { cloudOf, go } from "../route.js";
 import { Scene } from "../scene.js";
 
 const NAMED = 60; // vectors up to which each has its name beside it
@@ -23,7 +23,7 @@ export default async function vectors(root, { heading, query, still }) {
     h("label", { class: "field" }, h("span", {}, "Flattened by"), select([["pca", "Principal axes"], ["random", "Two random directions"]], method, (value) => go("vectors", [], { of: `${name}:${role ?? ""}`, method: value }))));
   fill(side, controls);
   let scene = null;
-  await shown(stage, memory.get("graph/vectors", { table: name, role: role || null, method }), (data) => {
+  await shown(stage, memory.get(...cloudOf(query)), (data) => {
     if (!data.id.length) return empty("No vectors", "Without an embedder texts are stored and nothing is embedded; vectors can be filled in later.");
     scene = cloud(data, name, side);
     return scene.element;
@@ -55,7 +55,7 @@ function cloud(data, name, side) {
     h("p", { class: "small muted" }, `The picture keeps ${percent(data.share)} of what tells them apart. Near here is a hint, not a proof.`),
     h("fieldset", { class: "field legend" }, h("legend", {}, "Kinds"), groups.map((one) => {
       const box = h("input", { type: "checkbox", checked: true, onChange: () => { one.on = box.checked; filter(); } });
-      return h("label", { class: "check small" }, box, h("i", { class: "swatch", style: { "--tone": tone(one.at) } }), h("span", { class: "breaks" }, one.group), h("span", { class: "muted num" }, number(one.count)));
+      return h("label", { class: "check small" }, box, h("i", { class: "swatch", style: { "--tone": tone(one.at) } }), h("span", { class: "one-line", dir: "auto", title: one.group }, one.group), h("span", { class: "muted num" }, number(one.count)));
     }))));
   return scene;
 }
