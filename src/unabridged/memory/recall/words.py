@@ -1,21 +1,30 @@
-"""A query's words: what carries meaning, how they are written in full text, how much of them a text says (pure).
-
-Full text folds case and accents itself. Traditional and simplified Chinese are folded here, on the query's
-side: it is asked in both, so that what is stored is never rewritten.
-"""
+"""A query's words: what carries meaning, how they are written in full text, how much of them a text says (pure)."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import islice, product
+from itertools import islice
 from typing import TYPE_CHECKING
 
+from unabridged.memory.recall.spelling import (
+    INDIC,
+    UNSPACED,
+    apart,
+    bare_figures,
+    bare_marks,
+    bare_spaces,
+    forms,
+    han_forms,
+    joined,
+    plain,
+    simplified,
+)
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 __all__ = [
     "WINDOW",
@@ -31,15 +40,13 @@ __all__ = [
     "words_in",
 ]
 
-FORMS = 4  # ways to write one query in traditional characters: 乾 and 幹 are both 干
 WINDOW = 1000  # characters in which a query's words count as said together: a long paragraph
 WORD_LIMIT = 64  # words of a query that are asked of full text; a longer one is a text, and its rarest words tell
 
-_HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_UNSPACED = rf"{_HAN}\u3040-\u30ff\u0e00-\u0e7f\u1780-\u17ff\u1000-\u109f\u0e80-\u0eff"
-_TERM = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+(?:['’][^\W\d_{_UNSPACED}]+)?")
-_QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|«([^»]+)»|「([^」]+)」')
-_ACCENTS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff]+")  # of alphabets; kana keep their marks
+_LETTER = rf"(?:[^\W_{UNSPACED}]|[{INDIC}])"
+_TERM = re.compile(rf"[{UNSPACED}]+|{_LETTER}+(?:['’][^\W\d_{UNSPACED}]+)?")
+_COMPOUND = re.compile(r"[^\W_]+(?:[-\u2010\u2011'’][^\W_]+)+")
+_QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|„([^“”]+)[“”]|«([^»]+)»|»([^«]+)«|「([^」]+)」|『([^』]+)』')
 _NEVER = "()(?!)"
 _SUFFIX = re.compile(r"(?<=[^\W\d_]{3})(?:'s|’s|ies|ing|ed|es|(?<!s)s|e|y)$")
 
@@ -57,7 +64,20 @@ class Words:
     @property
     def matched(self) -> str:
         """What full text is asked: each word once, in every way of writing it."""
-        return " ".join(dict.fromkeys(form for term in self.terms[:WORD_LIMIT] for form in han_forms(term)))
+        asked = [*self.terms[:WORD_LIMIT], *self.compounds, *(piece for each in self.humps.values() for piece in each)]
+        return " ".join(dict.fromkeys(form for term in asked for form in forms(term)))
+
+    @property
+    def compounds(self) -> Mapping[str, tuple[str, ...]]:
+        """What the query writes apart by hyphens, as one word, and its pieces: wi-fi."""
+        found = {joined(match[0]): match[0] for match in islice(_COMPOUND.finditer(self.text), WORD_LIMIT)}
+        return {one.lower(): tuple(_TERM.findall(written.lower())) for one, written in found.items()}
+
+    @property
+    def humps(self) -> Mapping[str, tuple[str, ...]]:
+        """What the query writes as one word by capitals, and its pieces: getUserName."""
+        words = (match[0] for match in islice(_TERM.finditer(self.text), WORD_LIMIT))
+        return {word.lower(): tuple(pieces.lower().split()) for word in words if (pieces := apart(word)) != word}
 
 
 def words_in(query: str) -> Words:
@@ -68,11 +88,14 @@ def words_in(query: str) -> Words:
     >>> words_in("Is it for IT?").terms
     ('it',)
     """
-    written = [match[0] for match in _TERM.finditer(query)]
-    found = [word.casefold() for word in written]
-    names = set() if query.isupper() else {word.casefold() for word in written if len(word) > 1 and word.isupper()}
-    terms = tuple(dict.fromkeys(word for word in found if word in names or _carries(word)))
-    phrases = tuple(next(filter(None, groups)).strip() for groups in _QUOTED.findall(query))
+    read = bare_spaces(bare_figures(bare_marks(query)))
+    written = [match[0] for match in _TERM.finditer(read)]
+    found = [word.lower() for word in written]
+    phrases = tuple(next(filter(None, groups)).strip() for groups in _QUOTED.findall(read))
+    meant = {word.lower() for phrase in phrases for word in _TERM.findall(phrase)}
+    if not query.isupper():
+        meant |= {word.lower() for word in written if len(word) > 1 and word.isupper()}
+    terms = tuple(dict.fromkeys(word for word in found if word in meant or _carries(word)))
     asks = query.rstrip().endswith(("?", "？", "؟")) or bool(found and found[0] in _OPENERS)
     return Words(query, terms or tuple(dict.fromkeys(found)), tuple(filter(None, phrases)), asks, folded(query))
 
@@ -92,44 +115,6 @@ def _carries(word: str) -> bool:
     return word not in function_words()
 
 
-@cache
-def _variants() -> tuple[Mapping[int, str], Mapping[str, str]]:
-    """Traditional to simplified, and a simplified character with all its traditional forms."""
-    lines = (files("unabridged") / "data" / "han_variants.txt").read_text("utf-8").split()
-    return {ord(form): line[0] for line in lines for form in line[1:]}, {line[0]: line[1:] for line in lines}
-
-
-def simplified(text: str) -> str:
-    """Text with traditional Chinese characters as simplified ones; as long as before.
-
-    >>> simplified("自然語言 abc")
-    '自然语言 abc'
-    """
-    return text if text.isascii() else text.translate(_variants()[0])
-
-
-@lru_cache(maxsize=4096)
-def han_forms(term: str) -> tuple[str, ...]:
-    """A word as it is, in simplified characters, and in traditional ones (at most four of those).
-
-    >>> han_forms("自然语言")
-    ('自然语言', '自然語言')
-    """
-    plain = simplified(term)
-    forms = _variants()[1] if not term.isascii() else {}
-    ways = product(*((forms.get(letter) or letter) for letter in plain)) if forms else ()
-    return tuple(dict.fromkeys([term, plain, *("".join(way) for way in islice(ways, FORMS))]))
-
-
-def plain(text: str) -> str:
-    """Text with case, accents, width and Chinese variants folded."""
-    text = text.casefold()
-    if text.isascii():
-        return text
-    bare = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
-    return simplified(unicodedata.normalize("NFC", bare))
-
-
 def folded(text: str) -> str:
     """Text as words are compared: folded, and its words apart by one space.
 
@@ -147,25 +132,31 @@ def coverage(words: Words, text: str) -> float:
     >>> coverage(words_in("Who runs the café?"), "She was running a cafe.")
     1.0
     """
-    parts, pattern = _sought(words)
-    if pattern is None:
+    sought = _sought(words)
+    if sought.pattern is None:
         return 0.0
     body = plain(text)
-    places = [(match.start(), _part(match, parts)) for match in pattern.finditer(body)]
-    found = [(at, part) for at, part in places if part is not None]
+    if words.phrases:
+        sought = sought.without(_unsaid(words, body))
+    found = sought.in_(body)
+    if sought.hidden(body, found):
+        found = sorted([*found, *sought.in_(plain(joined(apart(text))))])
     wide = max(WINDOW, 2 * len(words.text))
     if len(body) <= wide:
-        return _share({part for _, part in found}, parts)
-    return max((_share(window, parts) for window in _windows(found, wide)), default=0.0)
+        return sought.share({part for _, part in found})
+    return max((sought.share(window) for window in _windows(found, wide)), default=0.0)
+
+
+def _unsaid(words: Words, body: str) -> list[str]:
+    """The words of phrases in quotation marks that a folded text does not have as they stand there."""
+    said = f" {' '.join(_TERM.findall(body))} "
+    wanted = [folded(phrase) for phrase in words.phrases]
+    return [word for phrase in wanted if f" {phrase} " not in said and phrase not in body for word in phrase.split()]
 
 
 def said_whole(words: Words, text: str) -> bool:
     """Whether a text holds the whole query, word for word."""
     return bool(words.whole) and f" {words.whole} " in f" {folded(text)} "
-
-
-def _share(said: set[str], parts: Mapping[str, float]) -> float:
-    return sum(parts[part] for part in said) / sum(parts.values())
 
 
 def _windows(found: list[tuple[int, str]], wide: int) -> Iterator[set[str]]:
@@ -176,28 +167,73 @@ def _windows(found: list[tuple[int, str]], wide: int) -> Iterator[set[str]]:
         yield {part for _, part in found[first : last + 1]}
 
 
-def _part(match: re.Match[str], parts: Mapping[str, float]) -> str | None:
-    word = match[1] or stem(match[2])
-    return word if word in parts else None
+@dataclass(frozen=True, slots=True)
+class _Sought:
+    """The parts of a query that are looked for, with their weights (each word the same in all).
+
+    ``rules``: what being said says other parts as well: "wifi" both of "wi-fi", "user" and "name" all of "userName".
+    """
+
+    parts: Mapping[str, float]
+    rules: tuple[tuple[frozenset[str], tuple[str, ...]], ...]
+    names: frozenset[str]
+    pattern: re.Pattern[str] | None
+
+    def in_(self, body: str) -> list[tuple[int, str]]:
+        """What a folded text says, and where."""
+        every = self.pattern.finditer(body) if self.pattern else ()
+        places = ((match.start(), match[1] or stem(match[2])) for match in every)
+        return [(at, name) for at, name in places if name in self.names]
+
+    def hidden(self, body: str, found: list[tuple[int, str]]) -> bool:
+        """Whether what is not said may stand inside another word, or apart in it."""
+        left = self.names - {name for _, name in found}
+        bare = body.replace("-", "").replace("'", "").replace("’", "").replace(".", "") if left else ""
+        return any(name in bare for name in left if len(name) > 1 and not _is_unspaced(name))
+
+    def without(self, words: Iterable[str]) -> _Sought:
+        """The same, but that some words count as unsaid wherever they stand."""
+        unsaid = {piece for word in words for piece in _pieces(word)}
+        return replace(self, names=self.names - unsaid, rules=()) if unsaid else self
+
+    def share(self, said: set[str]) -> float:
+        """How much of the parts is said."""
+        known = said.union(*(gives for needs, gives in self.rules if needs <= said))
+        return sum(self.parts[part] for part in known if part in self.parts) / sum(self.parts.values())
 
 
 @lru_cache(maxsize=256)
-def _sought(words: Words) -> tuple[Mapping[str, float], re.Pattern[str] | None]:
-    """The parts that are looked for, with their weights (each word the same in all), and how to find them."""
+def _sought(words: Words) -> _Sought:
     parts: dict[str, float] = {}
-    for term in folded(" ".join(words.terms)).split():
+    rules: list[tuple[frozenset[str], tuple[str, ...]]] = []
+    for term in (word for each in words.terms for word in folded(each).split()):
         pieces = list(_pieces(term))
         weight = max(1.0, len(term) / 4) / len(pieces) if len(pieces) > 1 else 1.0
         parts |= {piece: max(weight, parts.get(piece, 0.0)) for piece in pieces}
-    pairs = "|".join(re.escape(part) for part in parts if _is_unspaced(part))
-    stems = "|".join(re.escape(part) for part in sorted(parts, key=len, reverse=True) if not _is_unspaced(part))
+    for term in words.terms:
+        own = stem(plain(term))
+        rules += [(_stems(plain(form).split()), (own,)) for form in forms(term) if own in parts]
+    rules += [(_stems([one]), tuple(_stems(pieces))) for one, pieces in words.compounds.items()]
+    rules += [(_stems(pieces), tuple(_stems([one]))) for one, pieces in words.humps.items()]
+    kept = tuple((needs, gives) for needs, gives in rules if not needs <= parts.keys() or len(needs) > 1)
+    names = frozenset(parts).union(*(needs for needs, _ in kept))
+    return _Sought(parts, kept, names, _pattern(names) if parts else None)
+
+
+def _stems(words: Iterable[str]) -> frozenset[str]:
+    return frozenset(stem(plain(word)) for word in words)
+
+
+def _pattern(names: Iterable[str]) -> re.Pattern[str]:
+    pairs = "|".join(re.escape(part) for part in sorted(names) if _is_unspaced(part))
+    stems = "|".join(re.escape(part) for part in sorted(names, key=len, reverse=True) if not _is_unspaced(part))
     one = f"(?=({pairs}))" if pairs else _NEVER
-    other = rf"(?<![^\W_])((?:{stems})[^\W_]*)" if stems else _NEVER
-    return parts, re.compile(f"{one}|{other}") if parts else None
+    other = rf"(?<![^\W_{UNSPACED}])(?<![{INDIC}])((?:{stems}){_LETTER}*)" if stems else _NEVER
+    return re.compile(f"{one}|{other}")
 
 
 def _is_unspaced(term: str) -> bool:
-    return re.match(rf"[{_UNSPACED}]", term) is not None
+    return re.match(rf"[{UNSPACED}]", term) is not None
 
 
 def _pieces(term: str) -> Iterator[str]:
