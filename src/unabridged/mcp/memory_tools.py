@@ -21,7 +21,7 @@ from unabridged.mcp.place import Place
 from unabridged.mcp.reading_tools import Dataset
 from unabridged.mcp.tools import Toolbox, request_of
 from unabridged.memory import Memory
-from unabridged.memory.deletion import Deletion, withdraw
+from unabridged.memory.deletion import Deletion
 from unabridged.memory.memory import DATASET
 from unabridged.memory.recall.answer import Answered
 from unabridged.memory.recall.data import Degraded, Recalled
@@ -194,7 +194,7 @@ def forget_all(memory: Memory, ids: list[str]) -> Deletion:
         raise ToolError(f"{missing} of the ids are no artifact, entity or fact of the memory; nothing was forgotten")
     parts = []
     if entities or edges:
-        parts.append(memory.store.commit(lambda draft: withdraw(draft, entities=entities, edges=edges)))
+        parts.append(memory.withdraw(entities=entities, edges=edges))
     if artifacts:
         parts.append(memory.delete(artifacts))
     names = ("artifacts", "entities", "edges", "images", "reopened")

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver.exceptions import ToolError
 
-from unabridged.memory.deletion import withdraw
 from unabridged.memory.where import among, batched, both, either, equals, literal
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ class ReferenceGraph:
         edges = [edge for id_ in ids for edge in self._at(id_)]
         own = self._own([*ids, *(edge.id for edge in edges)])
         if ids:
-            self._memory.store.commit(lambda draft: withdraw(draft, entities=ids))
+            self._memory.withdraw(entities=ids)
             self._delete(own)
         return len(ids)
 
@@ -128,7 +127,7 @@ class ReferenceGraph:
         ]
         own = self._own([edge.id for edge in edges])
         if edges:
-            self._memory.store.commit(lambda draft: withdraw(draft, edges=[edge.id for edge in edges]))
+            self._memory.withdraw(edges=edges)
             self._delete(own)
         return len(edges)
 

@@ -100,6 +100,10 @@ class AsyncMemory:
         """As :meth:`Memory.delete`."""
         return await asyncio.to_thread(self.sync.delete, artifacts, **options)
 
+    async def withdraw(self, **options: Any) -> Any:
+        """As :meth:`Memory.withdraw`."""
+        return await asyncio.to_thread(self.sync.withdraw, **options)
+
     async def erase(self, **options: Any) -> Erasure:
         """As :meth:`Memory.erase`."""
         return await asyncio.to_thread(self.sync.erase, **options)

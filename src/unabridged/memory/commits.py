@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import pyarrow as pa
 
 from unabridged.errors import Conflict, StoreError
+from unabridged.memory.conditions import asked
 from unabridged.memory.lock import Lock, Readers, held
 from unabridged.memory.schema import (
     OUTSIDE,
@@ -43,10 +44,8 @@ if TYPE_CHECKING:
 __all__ = ["HEAD_SCHEMA", "Draft", "Head", "Place", "Source", "Store", "View", "Writing", "head_row"]
 
 T = TypeVar("T")
-
 ATTEMPTS = 6  # a lost race is rare under a lock; under leases a sleeper can lose several in a row
 MARKS = 12  # heads remembered over one grace, so that the oldest one still in use is known
-
 HEAD_SCHEMA = pa.schema([pa.field("id", pa.string()), pa.field("seq", pa.int64()), pa.field("state", pa.string())])
 
 
@@ -344,9 +343,10 @@ class Store:
 
     def commit(self, work: Callable[[Draft], T]) -> T:
         """Let ``work`` draft against the head, write it, move the head; again if another writer was first."""
+        look = asked()
 
         def turn(writing: Writing) -> tuple[T, int]:
-            draft = Draft(writing.view)
+            draft = Draft(look(writing.view))
             result = work(draft)
             if draft.empty:
                 return result, 0

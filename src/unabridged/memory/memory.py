@@ -11,14 +11,14 @@ from unabridged.memory import erasure, exchange, snapshots
 from unabridged.memory.asking.asking import asker_of
 from unabridged.memory.catalog import NO_DATASET, Catalog, DatasetInfo, named_place, untouched
 from unabridged.memory.commits import Fixed, Source, Store, View
-from unabridged.memory.deletion import Deletion, checked_policy, remove
+from unabridged.memory.deletion import Deletion, checked_policy, remove, withdraw
 from unabridged.memory.filling import refill
 from unabridged.memory.gather import identity
 from unabridged.memory.images import ArrowFiles, Files, FolderFiles, HereFiles, Images
 from unabridged.memory.migration import migrate
 from unabridged.memory.outside import Ledger, Models, Outside
 from unabridged.memory.recall.methods import Recalling
-from unabridged.memory.records import Artifact, Pending, QueryRecord, RequestRecord, Snapshot
+from unabridged.memory.records import Artifact, Edge, Entity, Pending, QueryRecord, RequestRecord, Snapshot
 from unabridged.memory.remember.methods import Remembering
 from unabridged.memory.series import SeriesShelf
 from unabridged.memory.stats import Statistics, statistics
@@ -267,6 +267,14 @@ class Memory(Recalling, Remembering):
         if done.images:
             self.images.sweep()
         return done
+
+    def withdraw(self, *, entities: Iterable[Entity | str] = (), edges: Iterable[Edge | str] = ()) -> Deletion:
+        """Take entities, with the facts at them, and facts out of the graph; the texts that state them stay.
+
+        What a withdrawn fact had ended is open again. One commit, or :class:`~unabridged.errors.NotFound`.
+        """
+        ids = [identity(each) for each in entities], [identity(each) for each in edges]
+        return self.store.commit(lambda draft: withdraw(draft, entities=ids[0], edges=ids[1]))
 
     def embed_missing(self, *, limit: int | None = None) -> int:
         """Give a vector to everything that has none (stored without an embedder); how many got one."""

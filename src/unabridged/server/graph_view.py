@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request, Response
 
 from unabridged.memory import Memory
+from unabridged.server.etags import is_known
 from unabridged.server.graph_data import Drawings, cloud_of, graph_of
 from unabridged.server.memory.access import Read
 from unabridged.server.memory.saying import read
@@ -69,7 +70,7 @@ def _drawn(request: Request, memory: Memory, what: tuple[Any, ...], make: Any) -
     key = (memory.info.id, seq, *what)
     etag = f'"{hashlib.sha256(repr(key).encode()).hexdigest()[:32]}"'
     headers = {"ETag": etag, "Cache-Control": "private, no-cache"}
-    if request.headers.get("if-none-match") == etag:
+    if is_known(request.headers, etag):
         return Response(status_code=304, headers=headers)
     body = _drawings(request).get(key, lambda: dumps(make()))
     return Response(body, media_type="application/json", headers=headers)

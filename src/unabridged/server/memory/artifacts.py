@@ -12,6 +12,7 @@ from unabridged.memory.plain import plain
 from unabridged.memory.records import Artifact, Role
 from unabridged.server.memory import shapes
 from unabridged.server.memory.access import Read, Write
+from unabridged.server.memory.conditions import CONDITIONAL, refuse, unchanged
 from unabridged.server.memory.listing import Cursor, Limit, Metadata, Newest, Session, metadata_of
 from unabridged.server.memory.replies import PLAIN_TEXT, bytes_reply, reply
 from unabridged.server.memory.saying import read, told
@@ -148,7 +149,12 @@ def _contribution(
     return reply(request, memory.contribution(artifact_id, whole=whole))
 
 
-@router.patch("/artifacts/{artifact_id}", responses=told(shapes.Artifact), operation_id="update_artifact")
+@router.patch(
+    "/artifacts/{artifact_id}",
+    responses=told(shapes.Artifact),
+    dependencies=CONDITIONAL,
+    operation_id="update_artifact",
+)
 def _update(
     request: Request,
     memory: Write,
@@ -166,13 +172,22 @@ def _update(
     if wrong := sorted(changes.keys() - allowed):
         raise InputError(f"update: cannot change {json.dumps(wrong[0])[:80]}; {', '.join(sorted(allowed))} can be")
     memory.artifacts.get(artifact_id)
-    return reply(request, memory.update(artifact_id, **changes))
+    with unchanged(request, "artifacts", artifact_id):
+        changed = memory.update(artifact_id, **changes)
+    return reply(request, changed)
 
 
-@router.delete("/artifacts/{artifact_id}", responses=told(shapes.Deleted), operation_id="delete_artifact")
+@router.delete(
+    "/artifacts/{artifact_id}",
+    responses=told(shapes.Deleted),
+    dependencies=CONDITIONAL,
+    operation_id="delete_artifact",
+)
 def _delete(request: Request, memory: Write, artifact_id: ArtifactId, unsupported: Unsupported = None) -> Response:
     """Delete an artifact and what hangs from it; what others support stays, and what it had ended reopens."""
-    return reply(request, memory.delete(artifact_id, unsupported=unsupported))
+    with unchanged(request, "artifacts", artifact_id):
+        done = memory.delete(artifact_id, unsupported=unsupported)
+    return reply(request, done)
 
 
 @router.delete("/artifacts", responses=told(shapes.Deleted), operation_id="delete_artifacts")
@@ -183,4 +198,5 @@ def _delete_many(
     unsupported: Unsupported = None,
 ) -> Response:
     """Delete several artifacts in one commit, or none where one of them is not there."""
+    refuse(request)
     return reply(request, memory.delete(id, unsupported=unsupported))

@@ -16,6 +16,7 @@ from unabridged.memory.catalog import DatasetInfo
 from unabridged.server.memory import archive, shapes
 from unabridged.server.memory.access import Administrator, Dataset, Read, Reader, server_of
 from unabridged.server.memory.bodies import spooled
+from unabridged.server.memory.conditions import CONDITIONAL, hold
 from unabridged.server.memory.replies import reply
 from unabridged.server.memory.saying import read, told
 from unabridged.server.problems import Problem
@@ -64,11 +65,17 @@ def _get(request: Request, caller: Reader, name: Name) -> Response:
     return reply(request, _there(request, name))
 
 
-@router.delete("/datasets/{name:path}", responses=told(shapes.Dataset), operation_id="delete_dataset")
+@router.delete(
+    "/datasets/{name:path}",
+    responses=told(shapes.Dataset),
+    dependencies=CONDITIONAL,
+    operation_id="delete_dataset",
+)
 def _delete(request: Request, caller: Administrator, name: Name) -> Response:
     """Delete a dataset whole, with its vectors and files; what it was."""
     caller.require(name)
     info = _there(request, name)
+    hold(request, info)
     _drop(request, name)
     return reply(request, info)
 

@@ -3,10 +3,13 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
 
+from unabridged.errors import InputError
 from unabridged.memory.records import LinkType
 from unabridged.server.memory import shapes
 from unabridged.server.memory.access import Read, Write, refuse_snapshots
+from unabridged.server.memory.conditions import CONDITIONAL, hold, refuse, unchanged
 from unabridged.server.memory.listing import Cursor, Limit, Metadata, Newest, Session, metadata_of, paged
 from unabridged.server.memory.replies import reply
 from unabridged.server.memory.saying import read, told
@@ -20,6 +23,19 @@ EdgeId = Annotated[str, Path(description="The edge's id.")]
 SessionId = Annotated[str, Path(description="The session's id, as the caller gave it.")]
 AsOf = Annotated[str | None, Query(description="What was true at this moment (ISO 8601).")]
 KnownAt = Annotated[str | None, Query(description="What the memory knew at this moment (ISO 8601).")]
+
+
+Ids = Annotated[list[str], Query(min_length=1, max_length=200, description="Ids; repeat it.")]
+
+
+class Ending(BaseModel):
+    """That a fact has ended, when, and what says so: a text, or one that is stored already."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    invalid_at: str | None = Field(default=None, description="When it ended (ISO 8601); default: now.")
+    text: str | None = Field(default=None, min_length=1, description="What says so; it is stored as an artifact.")
+    artifact_id: str | None = Field(default=None, description="The artifact that says so.")
 
 
 @router.get("/entities", responses=read(shapes.page_of(shapes.Entity)), tags=["graph"], operation_id="list_entities")
@@ -62,6 +78,31 @@ def _entity_evidence(request: Request, memory: Read, entity_id: EntityId) -> Res
     return reply(request, memory.evidence(entity_id))
 
 
+@router.delete(
+    "/entities/{entity_id}",
+    responses=told(shapes.Deleted),
+    dependencies=CONDITIONAL,
+    tags=["graph"],
+    operation_id="delete_entity",
+)
+def _delete_entity(request: Request, memory: Write, entity_id: EntityId) -> Response:
+    """Take an entity out of the graph, with the facts at it; what those had ended reopens, the texts stay.
+
+    To forget what the texts say, delete the artifacts: entities that nobody mentions any more go with them.
+    """
+    memory.entities.get(entity_id)
+    with unchanged(request, "entities", entity_id):
+        done = memory.withdraw(entities=[entity_id])
+    return reply(request, done)
+
+
+@router.delete("/entities", responses=told(shapes.Deleted), tags=["graph"], operation_id="delete_entities")
+def _delete_entities(request: Request, memory: Write, id: Ids) -> Response:  # noqa: A002
+    """The same for several, in one commit, or for none where one of them is not there."""
+    refuse(request)
+    return reply(request, memory.withdraw(entities=id))
+
+
 @router.get("/edges", responses=read(shapes.page_of(shapes.Edge)), tags=["graph"], operation_id="list_edges")
 def _edges(
     *,
@@ -93,6 +134,52 @@ def _edges(
 def _edge(request: Request, memory: Read, edge_id: EdgeId) -> Response:
     """One fact, whether it holds or not."""
     return reply(request, memory.edges.get(edge_id))
+
+
+@router.patch(
+    "/edges/{edge_id}",
+    responses=told(shapes.Edge),
+    dependencies=CONDITIONAL,
+    tags=["graph"],
+    operation_id="end_edge",
+)
+def _end(request: Request, memory: Write, edge_id: EdgeId, given: Ending) -> Response:
+    """Say that a fact has ended: it is kept, with its end, and what says so is recorded.
+
+    Deleting what says so opens the fact again. One that has ended before then keeps its end.
+    """
+    if (given.text is None) == (given.artifact_id is None):
+        raise InputError("expected a text or an artifact_id that says so: every fact has a source, its end too")
+    memory.edges.get(edge_id)
+    with unchanged(request, "edges", edge_id), memory.write() as tx:
+        said = given.artifact_id or tx.artifact(given.text or "", valid_at=given.invalid_at)
+        tx.close(edge_id, said, at=given.invalid_at)
+    return reply(request, memory.edges.get(edge_id))
+
+
+@router.delete(
+    "/edges/{edge_id}",
+    responses=told(shapes.Deleted),
+    dependencies=CONDITIONAL,
+    tags=["graph"],
+    operation_id="delete_edge",
+)
+def _delete_edge(request: Request, memory: Write, edge_id: EdgeId) -> Response:
+    """Retract a fact as if it had never been read: what it had ended reopens; the texts and the entities stay.
+
+    A fact that was true and is no longer has ended: PATCH it.
+    """
+    memory.edges.get(edge_id)
+    with unchanged(request, "edges", edge_id):
+        done = memory.withdraw(edges=[edge_id])
+    return reply(request, done)
+
+
+@router.delete("/edges", responses=told(shapes.Deleted), tags=["graph"], operation_id="delete_edges")
+def _delete_edges(request: Request, memory: Write, id: Ids) -> Response:  # noqa: A002
+    """Retract several facts in one commit, or none where one of them is not there."""
+    refuse(request)
+    return reply(request, memory.withdraw(edges=id))
 
 
 @router.get(
@@ -160,7 +247,11 @@ def _session(request: Request, memory: Read, session_id: SessionId) -> Response:
 
 
 @router.delete(
-    "/sessions/{session_id:path}", responses=told(shapes.Erased), tags=["sessions"], operation_id="delete_session"
+    "/sessions/{session_id:path}",
+    responses=told(shapes.Erased),
+    dependencies=CONDITIONAL,
+    tags=["sessions"],
+    operation_id="delete_session",
 )
 def _delete_session(
     *,
@@ -170,6 +261,6 @@ def _delete_session(
     drop_snapshots: Annotated[bool, Query(description="Let go of snapshots, which hold it too.")] = False,
 ) -> Response:
     """Erase a session for good: its artifacts and all that only they support, files and queues, with the proof."""
-    memory.sessions.get(session_id)
+    hold(request, memory.sessions.get(session_id))
     refuse_snapshots(memory, drop=drop_snapshots)
     return reply(request, memory.erase(session_id=session_id, drop_snapshots=drop_snapshots))

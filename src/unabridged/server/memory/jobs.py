@@ -17,6 +17,7 @@ from unabridged.jobs.state import JobInfo, Lock, list_jobs, read_job
 from unabridged.memory.plain import plain
 from unabridged.server.memory import shapes
 from unabridged.server.memory.access import Administrator, server_of
+from unabridged.server.memory.conditions import CONDITIONAL, hold
 from unabridged.server.memory.replies import reply
 from unabridged.server.memory.saying import read, told
 from unabridged.server.problems import Problem
@@ -61,10 +62,16 @@ def _get(request: Request, _: Administrator, job_id: JobId) -> Response:
     return reply(request, _sent(_found(request, job_id)))
 
 
-@router.delete("/jobs/{job_id}", responses=told(shapes.Removed), operation_id="delete_job")
+@router.delete(
+    "/jobs/{job_id}",
+    responses=told(shapes.Removed),
+    dependencies=CONDITIONAL,
+    operation_id="delete_job",
+)
 def _delete(request: Request, _: Administrator, job_id: JobId) -> Response:
     """Forget a job that is over: its journal goes, what it wrote stays. One that runs is not touched (409)."""
     job = _found(request, job_id)
+    hold(request, _sent(job))
     lock = Lock(Folder(job.folder))  # JobError, a 409, while it runs
     try:
         shutil.rmtree(job.folder)

@@ -11,6 +11,7 @@ from unabridged.memory.plain import plain
 from unabridged.memory.where import both, equals
 from unabridged.server.memory import shapes
 from unabridged.server.memory.access import Read, Write, refuse_snapshots
+from unabridged.server.memory.conditions import CONDITIONAL, hold
 from unabridged.server.memory.listing import Cursor, Limit, Newest, Session, paged
 from unabridged.server.memory.replies import reply
 from unabridged.server.memory.saying import read, told
@@ -128,10 +129,16 @@ def _inference(request: Request, memory: Read, inference_id: Annotated[str, Path
     return reply(request, memory.inferences.get(inference_id))
 
 
-@router.delete("/inferences/{inference_id}", responses=told(shapes.Removed), operation_id="delete_inference")
+@router.delete(
+    "/inferences/{inference_id}",
+    responses=told(shapes.Removed),
+    dependencies=CONDITIONAL,
+    operation_id="delete_inference",
+)
 def _delete_inference(request: Request, memory: Write, inference_id: Annotated[str, Path()]) -> Response:
     """Forget one call; summaries that it wrote keep its id, which then names nothing."""
     record = memory.inferences.get(inference_id)
+    hold(request, record)
     memory.inferences.delete(equals("id", record.id))
     return reply(request, {"deleted": [record.id]})
 
@@ -153,7 +160,11 @@ def _pending(
     return reply(request, paged(page))
 
 
-@router.delete("/pending/{artifact_id}", responses=told(shapes.Removed), operation_id="delete_pending")
+@router.delete(
+    "/pending/{artifact_id}",
+    responses=told(shapes.Removed),
+    operation_id="delete_pending",
+)
 def _delete_pending(request: Request, memory: Write, artifact_id: Annotated[str, Path()]) -> Response:
     """Take a text out of the queue; it stays, and is found again while it has no graph."""
     record = memory.pending.get(artifact_id)

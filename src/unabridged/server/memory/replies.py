@@ -48,7 +48,9 @@ def bytes_reply(
 
 
 def _conditional(request: Request, body: bytes, media_type: str, status: int, headers: dict[str, str]) -> Response:
-    if request.method in {"GET", "HEAD"} and status == 200:
+    if request.method == "PATCH" and status == 200:  # the record as it is now, which a next change may name
+        headers |= {"ETag": etag_of(body)}
+    elif request.method in {"GET", "HEAD"} and status == 200:
         headers |= {**_FRESH, "ETag": etag_of(body)}
         if is_known(request.headers, headers["ETag"]):
             return Response(status_code=304, headers=headers)

@@ -10,6 +10,7 @@ from unabridged.memory.images import MAX_IMAGE_BYTES
 from unabridged.server.memory import shapes
 from unabridged.server.memory.access import Read, Write
 from unabridged.server.memory.bodies import body_of
+from unabridged.server.memory.conditions import CONDITIONAL, unchanged
 from unabridged.server.memory.listing import Cursor, Limit, Metadata, Newest, Session, metadata_of, paged
 from unabridged.server.memory.replies import bytes_reply, reply
 from unabridged.server.memory.saying import read, told
@@ -138,10 +139,17 @@ def _series_stats(
     return reply(request, [{"start": start, "stats": stats} for start, stats in parts])
 
 
-@router.delete("/series/{series_id}", responses=told(shapes.Removed), tags=["series"], operation_id="delete_series")
+@router.delete(
+    "/series/{series_id}",
+    responses=told(shapes.Removed),
+    dependencies=CONDITIONAL,
+    tags=["series"],
+    operation_id="delete_series",
+)
 def _series_delete(request: Request, memory: Write, series_id: SeriesId) -> Response:
     """Delete a series and its points; its observations stay, without it."""
-    memory.series.delete(series_id)
+    with unchanged(request, "series", series_id):
+        memory.series.delete(series_id)
     return reply(request, {"deleted": [series_id]})
 
 
@@ -224,9 +232,16 @@ def _image_content(request: Request, memory: Read, image_id: ImageId) -> Respons
     return bytes_reply(request, memory.images.read(record), record.media_type, headers=told_as)
 
 
-@router.delete("/images/{image_id}", responses=told(shapes.Removed), tags=["images"], operation_id="delete_image")
+@router.delete(
+    "/images/{image_id}",
+    responses=told(shapes.Removed),
+    dependencies=CONDITIONAL,
+    tags=["images"],
+    operation_id="delete_image",
+)
 def _image_delete(request: Request, memory: Write, image_id: ImageId) -> Response:
     """Delete an image; its file goes when no other image has the same bytes."""
     memory.images.get(image_id)
-    memory.images.delete([image_id])
+    with unchanged(request, "images", image_id):
+        memory.images.delete([image_id])
     return reply(request, {"deleted": [image_id]})
