@@ -25,21 +25,14 @@ _here = threading.local()
 def provided(condition: Condition) -> Iterator[None]:
     """Hold this thread's next commit to a condition, which sees the very state that the commit would follow.
 
-    What it raises is raised by the commit, and nothing is written.
+    What it raises is raised by the commit, and nothing is written. ::
 
-    >>> from unabridged.memory import Memory
-    >>> from unabridged.memory.conditions import provided
-    >>> memory = Memory.open("memory://")
-    >>> def nothing_yet(view):
-    ...     if view["artifacts"].count():
-    ...         raise ValueError("somebody was faster")
-    >>> with provided(nothing_yet):
-    ...     _ = memory.add("the first")
-    >>> with provided(nothing_yet):
-    ...     _ = memory.add("the second")
-    Traceback (most recent call last):
-    ...
-    ValueError: somebody was faster
+        def nobody_was_faster(view):
+            if view.head.seq != seen:
+                raise Conflict("somebody was faster")
+
+        with provided(nobody_was_faster):
+            memory.update(note, metadata={"read": True})
     """
     _here.condition = condition
     try:
