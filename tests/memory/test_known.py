@@ -36,7 +36,7 @@ def test_an_earlier_end_that_was_heard_of_later_is_not_known_before(memory):
         known.append(memory.edges.get(moved.id).created_at)
 
     def asked(known_at, **how):
-        found = [e for e in memory.edges.list(target=berlin.id, known_at=known_at, **how)]
+        found = list(memory.edges.list(target=berlin.id, known_at=known_at, **how))
         return [(e.invalid_at, e.expired_at) for e in found]
 
     assert asked(known[0], as_of=day(150)) == [(None, None)]

@@ -93,8 +93,10 @@ class Pieces:
 
     @told("building an index")
     def build(self, index: Index, fragments: Sequence[int]) -> Any:
-        """Build a segment of a text or vector index over some fragments; nobody sees it until it is published."""
-        how: dict[str, Any] = {"index_type": "INVERTED", **TOKENS}
+        """Build a segment of an index over some fragments; nobody sees it until it is published."""
+        how: dict[str, Any] = (
+            {"index_type": "LABEL_LIST"} if index.kind == "labels" else {"index_type": "INVERTED", **TOKENS}
+        )
         if index.kind == "vector":
             how = {"metric": "cosine", **self.vector_kind()}
         return self._apart().create_index_uncommitted(

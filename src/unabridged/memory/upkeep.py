@@ -3,9 +3,9 @@
 Three steps, by themselves every 25 commits or by hand: compact and index under the writer's lock, move
 the head, clean up what no kept head, tag or registered reader needs. The rows that came last, a table's
 tail, are not indexed and are merged like a binary counter, so that each row is rewritten log n times;
-once a tail is large enough it settles: the scalar indexes take it in, and text and vector segments are
-built over it outside the lock and published under it. Nothing automatic rewrites rows that a text index
-covers (see dataset.py), nor so many that a writer would wait for more than two seconds.
+once a tail is large enough it settles: the scalar indexes take it in, and segments of the text, label and
+vector indexes are built over it outside the lock and published under it. Nothing automatic rewrites rows that
+a text index covers (see dataset.py), nor so many that a writer would wait for more than two seconds.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ __all__ = ["Plan", "Upkeep", "newest_run", "plan"]
 
 _log = logging.getLogger("unabridged")
 
+SEGMENTED = frozenset({"text", "labels", "vector"})  # bringing a label index up to date took 75 us a label, 16 s in all
 EVERY = 25  # commits: at 25 a commit stays flat, at 400 without upkeep it had grown fourfold
 CLEAN_EVERY = 100  # commits: cleaning reads every kept manifest, 0.1 s a table
 SETTLE = 4096  # rows of a tail that pay for an index refresh; larger tables let a 32nd of them wait
 TAIL = 1024  # the same where text is searched: words of an unindexed tail are read anew by each query, 35 MB a second
 LONGEST_TAIL = 4096  # and however large the table is
 VECTORS_PAY = 16_384  # rows from which a vector index beats a scan (10 to 20 thousand, FINDINGS §3)
-INLINE = 8192  # rows whose text and vector segments are built by the writer that is due; more, in a thread
+INLINE = 8192  # rows whose segments are built by the writer that is due; more, in a thread
 SEGMENTS = 8  # segments of an index that are searched one by one before the small ones are merged
 REMAP = 100_000  # indexed vectors whose remapping stays under a second
 STALE = 0.3  # share of deleted rows that makes a fragment worth rewriting
@@ -167,7 +168,7 @@ class Upkeep:
                 _tend_outside(self._store.place.open(table, fenced=False), table, thorough=thorough)
         return due
 
-    # -- text and vector segments, outside it -------------------------------------------------------
+    # -- segments, outside it -------------------------------------------------------
 
     def _index(self, due: Sequence[tuple[str, Index]], *, here: bool) -> None:
         heavy = [] if here else [each for each in due if self._rows(*each) > INLINE]
@@ -178,8 +179,9 @@ class Upkeep:
             self._build_behind(heavy)
 
     def _rows(self, table: str, index: Index) -> int:
+        """How many rows the next segment will cover, old segments that it takes in included."""
         handle = self._store.view()[table]
-        wanted = _uncovered(handle, index)
+        wanted = set(_segment(handle, index))
         return sum(f.rows for f in handle.fragments() if f.id in wanted)
 
     def _build_behind(self, due: Sequence[tuple[str, Index]]) -> None:
@@ -263,7 +265,7 @@ def _tend_table(writing: Writing, table: str, *, thorough: bool) -> list[tuple[s
         if todo.refresh:
             _refresh(handle, table, covered)
             covered = handle.covered()
-    heavy = [index for index in INDEXES[table] if index.kind in {"text", "vector"}]
+    heavy = [index for index in INDEXES[table] if index.kind in SEGMENTED]
     return [(table, index) for index in heavy if _due(handle, index, covered)]
 
 
@@ -274,7 +276,7 @@ def _patience(table: str, rows: int) -> int | None:
 
 
 def _merge(writing: Writing, table: str) -> None:
-    """Merge small fragments and write out deletions wherever they are; text and vector segments are made anew."""
+    """Merge small fragments and write out deletions wherever they are; what is built in segments is made anew."""
     handle = writing.tables[table]
     pieces = {f.id for f in handle.fragments() if f.deleted or f.rows < APPEND_ROWS // 2}
     if len(pieces) < 2 and not any(f.deleted for f in handle.fragments()):
@@ -282,7 +284,7 @@ def _merge(writing: Writing, table: str) -> None:
     writing.touch(table)
     covered = handle.covered()
     for index in INDEXES[table]:
-        if index.kind in {"text", "vector"} and any(segment & pieces for segment in covered.get(index.name, [])):
+        if index.kind in SEGMENTED and any(segment & pieces for segment in covered.get(index.name, [])):
             handle.drop_index(index.name)
             if index.kind == "text":
                 handle.create_index(index, empty=True)
@@ -292,19 +294,19 @@ def _merge(writing: Writing, table: str) -> None:
 
 
 def _scalars(table: str) -> list[Index]:
-    return [index for index in INDEXES[table] if index.kind not in {"text", "vector"}]
+    return [index for index in INDEXES[table] if index.kind not in SEGMENTED]
 
 
 def _settled(table: str, covered: dict[str, list[set[int]]]) -> set[int]:
-    """The fragments that the table's first scalar index covers, or any text or vector index."""
-    names = [_scalars(table)[0].name, *(i.name for i in INDEXES[table] if i.kind in {"text", "vector"})]
+    """The fragments that the table's first scalar index covers, or any that is built in segments."""
+    names = [_scalars(table)[0].name, *(i.name for i in INDEXES[table] if i.kind in SEGMENTED)]
     return set().union(*(segment for name in names for segment in covered.get(name, [])))
 
 
 def _frozen(table: str, covered: dict[str, list[set[int]]], fragments: Sequence[Fragment]) -> set[int]:
-    """Fragments whose rows must not move by themselves: under a text index, or a large vector index."""
-    text = [i.name for i in INDEXES[table] if i.kind == "text"]
-    frozen = set().union(*(segment for name in text for segment in covered.get(name, [])))
+    """Fragments whose rows must not move by themselves: under a text or label index, or a large vector index."""
+    still = [i.name for i in INDEXES[table] if i.kind in {"text", "labels"}]
+    frozen = set().union(*(segment for name in still for segment in covered.get(name, [])))
     vectors: set[int] = set().union(*covered.get("vector_idx", []))
     rows = sum(f.rows for f in fragments if f.id in vectors)
     return frozen | vectors if rows > REMAP else frozen
