@@ -31,7 +31,7 @@ _OUTPUT_PART = re.compile(
     rf"|{_FIGURE} '?(?:max_new_tokens|max_tokens|completion|output)'?"
 )
 CEILING = re.compile(rf"(?:context (?:length|limit|window|size)[^\d]{{0,24}}|<= |> ){_FIGURE}")
-_BUDGET = r"max_?(?:new_|output_|completion_)?tokens"
+_BUDGET = r"(?:max_?(?:new_?|output_?|completion_?)?tokens|num_predict)"
 _BUDGET_TOO_LARGE = re.compile(
     rf"{_BUDGET}'?\s?(?:'|\w|\(|\)|=|:| ){{0,60}}?(?:too (?:large|big|high)|must|should|at most|less than"
     r"|exceed|cannot|greater|<=|larger|超|最大|不能|范围)"
@@ -40,8 +40,12 @@ _BUDGET_TOO_LARGE = re.compile(
 )
 _BUDGET_FIRST = re.compile(rf"(?:.{{0,120}}?[:-] )?\W*(?:\w+ ){{0,4}}'?{_BUDGET}\b")
 _PER_MONTH = re.compile(r"(?:calls?|requests?|tokens?) ?(?:/|per|a|each) ?(?:month|week|billing)")
+_OF_THE_SERVER = (None, 200, 408, 500, 502, 504)
+_SECONDS = re.compile(
+    r"[^\d.;]{0,30}?\d+(?:\.\d+)? ?(?:ms|s|secs?|seconds?|minutes?|秒|초|sekunden?|secondes?|segundos?|секунд\w*)\b"
+)
 _PER_MINUTE = re.compile(
-    r"per ?(?:minute|second)|/ ?min|perminute|\b[rtqc]p[ms]\b|\bqps\b|每(?:分钟|秒)|毎分|分あたり|분당"
+    r"per[ -]?(?:minute|second)|/ ?min|perminute|\b[rtqc]p[ms]\b|\bqps\b|每(?:分钟|秒)|毎分|分あたり|분당"
     r"|(?:pro|je) minute|par minute|por minuto|в минуту"
 )
 _RATE_NAMED = re.compile(
@@ -111,11 +115,22 @@ def _values(seen: Seen) -> Verdict | None:
 def _timeout(seen: Seen) -> Verdict | None:
     if seen.means("timeout"):
         return "timeout", 0.95
-    return ("timeout", 0.9) if "Timeout" in seen.reading.exception else None
+    if "Timeout" in seen.reading.exception or (seen.status in _OF_THE_SERVER and _took_too_long(seen)):
+        return "timeout", 0.9
+    return None
+
+
+def _took_too_long(seen: Seen) -> bool:
+    """So many seconds were too many."""
+    return not seen.means("overloaded", "auth") and any(
+        _SECONDS.match(seen.text, found.end) for found in seen.marks if found.tag in ("exceed", "max", "toobig")
+    )
 
 
 def _output_budget(seen: Seen) -> Verdict | None:
     """``max_tokens`` over its maximum; or a prompt that fits, but not beside the completion asked for."""
+    if seen.status != 429 and _asked_to_write(seen):
+        return "output_budget", 0.85
     if not seen.writes("output") or seen.status == 429:
         return None
     prompt = next((_value(found) for pattern in _PROMPT_PARTS if (found := pattern.search(seen.text))), None)
@@ -128,6 +143,13 @@ def _output_budget(seen: Seen) -> Verdict | None:
     about = next((part for part in SENTENCE.split(seen.text)[:40] if _BUDGET_FIRST.match(part)), "")
     too_much = concept("too much").search(about) and not concept("context").search(about)
     return ("output_budget", 0.85) if too_much else None
+
+
+def _asked_to_write(seen: Seen) -> bool:
+    """Output is more than what may be, and no word is of an input."""
+    tags = {found.tag for found in seen.marks}
+    too_much = tags & {"max", "exceed", "toobig", "may"}
+    return "output" in tags and bool(too_much) and not tags & {"text", "context", "request", "batch", "item"}
 
 
 def _value(found: re.Match[str]) -> int:
@@ -185,6 +207,8 @@ def _dimensions(seen: Seen) -> Verdict | None:
 
 def _overflow(seen: Seen) -> Verdict | None:
     """Words of overflow, unless they say that something is empty, busy, or refused for its rate."""
+    if seen.writes("nothing") and seen.status in (400, 422) and not _over_by_numbers(seen):
+        return "empty_input", 0.85
     if seen.overflow < 0.6 or seen.status == 429 or (seen.overflow < 0.8 and seen.means("overloaded")):
         return None
     if seen.writes("empty") and not _OVER.search(seen.about_text) and not _over_by_numbers(seen):
@@ -204,7 +228,10 @@ def _model(seen: Seen) -> Verdict | None:
 
 
 def _empty(seen: Seen) -> Verdict | None:
-    return ("empty_input", 0.9) if seen.means("empty") and seen.status != 429 else None
+    tags = {found.tag for found in seen.marks}
+    if seen.status == 429 or ("other" in tags and "text" not in tags):  # "the password is too short"
+        return None
+    return ("empty_input", 0.9) if seen.means("empty") else None
 
 
 def _overloaded(seen: Seen) -> Verdict | None:

@@ -63,7 +63,7 @@ _ACTUAL_FIELDS = (
     "total_tokens",
 )
 _UNIT_TAGS: dict[str, NumberUnit] = {"tok": "tokens", "char": "chars", "byte": "bytes"}
-_SIZE_TAGS = frozenset(("tok", "char", "byte", "size", "count"))
+_SIZE_TAGS = frozenset(("tok", "char", "byte", "size", "count", "text", "item"))
 _ROLE_TAGS = frozenset(("max", "got"))
 _SHAPES = re.compile(
     r"inclusive range \[-?\d+, ?(?P<last>\d+)\]"
@@ -199,7 +199,8 @@ def _by_names(
         tags = {found.tag for found in mark(spell_out(name))}
         if value < 1 or "output" in tags or not tags & (_SIZE_TAGS | _ROLE_TAGS):
             continue
-        named: NumberUnit = next((_UNIT_TAGS[tag] for tag in tags if tag in _UNIT_TAGS), "")
+        counts: NumberUnit = "inputs" if tags & {"text", "item"} and not tags & {"size"} else ""
+        named: NumberUnit = next((_UNIT_TAGS[tag] for tag in tags if tag in _UNIT_TAGS), counts)
         if tags & {"max", "may"}:
             limit, unit = (int(value) if limit is None else limit), unit or named
         elif actual is None and (limit is None or value > limit):

@@ -37,7 +37,8 @@ _ONE = re.compile(
 # "8 192 токенов", but not the status in "400 250 items".
 _SPACED = re.compile(
     r"(?<![\w.,])(?!(?:4\d\d|5\d\d) (?!000))\d{1,3}(?: \d{3})+"
-    r"(?=\s?(?:jetons?|caracteres|octets|tokens?\b|token[ow]|токен|символ|байт|знак|zeichen|znak|bytes))"
+    r"(?=\s?(?:[.,;:!?)]?$|[.;!?)] |jetons?|caracteres|octets|tokens?\b"
+    r"|token[ow]|токен|символ|байт|знак|zeichen|znak|bytes))"
 )
 _NUMBER = re.compile(
     r"(?<![a-z0-9_@])(?<!\d[.:/\-])(?<![a-z)\]][.\-/])"
@@ -178,12 +179,19 @@ def _bind(numbers: list[Number], text: str, marks: list[Mark]) -> None:
         from_left, to_right = number.start - len(left), number.end + _offset(text, number.end, right)
         ahead = [found for found in marks if number.end <= found.start < to_right]
         behind = [found for found in marks if from_left <= found.start < number.start]
+        if (
+            text[number.end : number.end + 2].strip() in ("个", "個", "개")
+            and at
+            and numbers[at - 1].unit in _SIZES.values()
+        ):
+            number.unit = numbers[at - 1].unit  # "512 个词元，目前为 700 个": of the same
         after_it, reach = _marked_after(number, ahead)
         number.unit = number.unit or after_it or _unit_before(text[max(before, taken) : number.start])
         number.unit = number.unit or _marked_before([found for found in behind if found.start >= taken])
         taken = reach if number.unit == "inputs" else 0  # "8192 tokens, got 9000" goes on in tokens
         _score_left(number, left, behind)
-        _score_right(number, right, ahead)
+        follower = numbers[at + 1].start if at + 1 < len(numbers) else len(text) + 9
+        _score_right(number, right, [found for found in ahead if found.tag != "upto" or follower - found.end > 4])
 
 
 def _offset(text: str, end: int, right: str) -> int:
@@ -235,7 +243,7 @@ def _score_left(number: Number, left: str, behind: list[Mark]) -> None:
     shift = number.start - len(left)
     if re.search(r"\w ?: ?$", left):  # "limit exceeded: 700": of either kind
         behind = [found for found in behind if found.tag != "exceed" or number.start - found.end > 3]
-    limit = max(_last_end("limit before", left), _last_mark(behind, ("max", "may", "exceed")) - shift)
+    limit = max(_last_end("limit before", left), _last_mark(behind, ("max", "may", "exceed", "fit")) - shift)
     actual = max(_last_end("actual before", left), _last_mark(behind, ("got",)) - shift)
     if limit >= 0 or actual >= 0:
         if limit >= actual:

@@ -64,12 +64,14 @@ def _any_numeral() -> re.Pattern[str]:
     return re.compile("|".join(sorted(map(re.escape, words), key=len, reverse=True)))
 
 
-def _language(text: str) -> str:
+def _languages(text: str) -> list[str]:
+    """Those that most small words are of: more than one, as Russian and Ukrainian, may be as likely."""
     votes: dict[str, int] = {}
     for found in _WORD.finditer(text):
         for language in _small_words().get(found[0], ()):
             votes[language] = votes.get(language, 0) + 1
-    return max(votes, key=lambda language: (votes[language], language == "en"), default="en")
+    most = max(votes.values(), default=0)
+    return [language for language, count in votes.items() if count == most] or ["en"]
 
 
 def in_digits(text: str) -> str:
@@ -84,7 +86,7 @@ def in_digits(text: str) -> str:
     text = _CHINESE_RUN.sub(lambda found: str(_chinese(found[0])), text)
     if not _any_numeral().search(text):
         return text
-    numerals = _numerals()[language] if (language := _language(text)) in _numerals() else {}
+    numerals = {word: how for language in _languages(text) for word, how in _numerals().get(language, {}).items()}
     return _worded(_SCALED.sub(lambda found: _scaled(found, numerals), text), numerals)
 
 

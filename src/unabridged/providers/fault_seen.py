@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from unabridged.providers.fault_lexicon import Mark, mark
+from unabridged.providers.fault_measure import Measured, numbers_in, with_fields
 from unabridged.providers.fault_words import concept, spell_out, terms
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ _TAGS: dict[str, tuple[str, ...]] = {
     "upstream": ("upstream",),
     "context": ("context",),
     "whole request": ("total",),
-    "one input": ("each",),
 }
 # Two concepts beside each other.
 _PAIRS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -42,10 +42,13 @@ _PAIRS: dict[str, tuple[tuple[str, str], ...]] = {
     "model missing": (("model", "missing"),),
 }
 _BESIDE = 60
+_NEAR = 14
+_NOUNS = frozenset(("text", "item", "tok", "char", "byte", "word"))
 _CLAUSE = re.compile(r"[,;:.()!?。，；：！？、（）]")
 _TOO_MUCH = frozenset(("exceed", "toobig", "toomany", "fit", "max"))
 _SUBJECTS = frozenset(("text", "tok", "char", "byte", "body", "batch"))
 _WEAK_SUBJECTS = frozenset(("item", "request"))
+_LIMITED = frozenset(("text", "item", "batch", "request", "body", "context", "tok"))
 _SIZED = frozenset(("size", "count", "big", "many", "tok", "char", "byte"))
 
 
@@ -100,7 +103,7 @@ class Seen:
         """How surely something of the input is over something: 0 … 1."""
         if self.elsewhere or self.status in NEVER_OVERFLOW:
             return 0.0
-        return max(self._by_shape(), self._by_words(), self._by_places())
+        return max(self._by_shape(), self._by_words(), self._by_places(), self._by_fields(), self._by_limits())
 
     def _by_shape(self) -> float:
         if self.writes("length shapes"):
@@ -110,6 +113,22 @@ class Seen:
 
     def _by_words(self) -> float:
         return max((self._in_sentence(start, end) for start, end in _sentences(self.text)), default=0.0)
+
+    def _by_fields(self) -> float:
+        """Two named numbers of the reply, of which the larger should be no larger."""
+        measured = with_fields(Measured(), self.reading.numbers)
+        marks = (*self.marks, *self.code_marks)
+        sized = measured.unit or any(found.tag in ("size", "count", "toobig", "toomany", "tok") for found in marks)
+        return 0.8 if sized and measured.limit and (measured.actual or 0) > measured.limit else 0.0
+
+    def _by_limits(self) -> float:
+        """No word of "too much", but a size that is a limit: "this model takes 512 tokens"."""
+        tags = {found.tag for found in self.marks}
+        if tags & {"other", "output"} or not tags & _LIMITED or self.status is None:
+            return 0.0
+        sizes = ("tokens", "chars", "bytes", "inputs")
+        numbers = numbers_in(self.about_text, status=self.status)
+        return 0.8 if any(n.unit in sizes and n.as_limit >= 2.5 for n in numbers) else 0.0
 
     @cached_property
     def told_too_much(self) -> frozenset[str]:
@@ -135,7 +154,8 @@ class Seen:
         if not (concept("too much").search(text) or tags & _TOO_MUCH):
             return 0.0
         context = "context" in tags or concept("context").search(text)
-        if (elsewhere or "other" in tags) and not (context or "text" in tags or concept("head").search(text)):
+        head = context or "text" in tags or concept("head").search(text)
+        if not head and (elsewhere or ("other" in tags and "tok" not in tags)):
             return 0.0  # "title too long (max 200 characters)": the unit alone is no text
         if context or tags & _SUBJECTS or concept("subject").search(text):
             return 0.9
@@ -154,6 +174,8 @@ def _told(name: str, marks: list[Mark], text: str) -> bool:
         return True
     if name == "counted":
         return _counted(marks, text)
+    if name == "one input":
+        return any(_follows(marks, "each", noun) for noun in ("text", "item"))
     return any(_beside(marks, one, other) for one, other in _PAIRS.get(name, ()))
 
 
@@ -162,13 +184,25 @@ def _beside(marks: list[Mark], one: str, other: str) -> bool:
     return any(abs(a.start - b.start) <= _BESIDE for a in ones for b in others)
 
 
+def _follows(marks: list[Mark], one: str, other: str) -> bool:
+    """Whether one stands before another: "each of your texts", 单条文本."""
+    ones, others = ([found for found in marks if found.tag == tag] for tag in (one, other))
+    return any(0 <= b.start - a.end <= _NEAR for a in ones for b in others)
+
+
 def _counted(marks: list[Mark], text: str) -> bool:
     """Too many texts, or the number of texts: not of their tokens."""
     for many in marks:
         if many.tag in ("toomany", "count"):
             cut = _CLAUSE.search(text, many.end)
             end = min(many.end + 20, cut.start() if cut else len(text))
-            near = {found.tag for found in marks if many.start <= found.start < end}
-            if near & {"text", "item"} and not near & {"tok", "char", "byte", "word"}:
+            start = many.start - 3 if text[many.start] > "\u3000" else many.start  # 文書が多すぎ
+            nouns = [found for found in marks if found.tag in _NOUNS and start <= found.end and found.start < end]
+            if nouns and nouns[0].tag in ("text", "item") and not _goes_on(nouns):
                 return True
     return False
+
+
+def _goes_on(nouns: list[Mark]) -> bool:
+    """Whether a noun belongs to a size: "input tokens"."""
+    return any(0 <= found.start - nouns[0].end <= 2 and found.tag not in ("text", "item") for found in nouns[1:])

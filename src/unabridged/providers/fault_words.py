@@ -16,10 +16,12 @@ __all__ = ["concept", "lexicon_lines", "normal", "spell_out", "terms"]
 _URL = re.compile(r"\b(?:https?|wss?)://[^\s\"'<>)\]}]*")
 _GROUPED = re.compile(r"(?<=\d)[\u00a0\u2009\u202f\u066c'’](?=\d{3}(?!\d))")
 _SPACE = re.compile(r"\s+")
-_CLASSES = re.compile(r"(?<![A-Za-z0-9./])[A-Z][a-z]+(?:[A-Z][a-z]+){1,11}(?![A-Za-z0-9])")
+_CLASSES = re.compile(r"(?<![A-Za-z0-9/])[A-Z][a-z]+(?:[A-Z][a-z]+){1,11}(?![A-Za-z0-9])")
 _BUILTIN = re.compile(
     r"\b(?:Value|Type|Key|Index|Attribute|Runtime|Assertion|Lookup|OS|IO)Error\b"
 )  # of no meaning here
+# A model's name: its "max", its "512" and its "tokens" say nothing of this request.
+_NAME = re.compile(r"(?<![\w\-])(?=[\w.]{0,40}-)(?=[\w.\-]{0,60}\d)(?=[\w.\-]{0,60}[A-Za-z])[\w.]+(?:-[\w.]+){2,12}")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _HEADER = re.compile(r"\[([a-z]+[a-z :/]*)\]")
 _LANGUAGE = re.compile(r"\[([a-z]{2})\]")
@@ -57,7 +59,7 @@ def normal(text: str) -> str:
     >>> normal("Dépassé：  ８１９２ “tokens”, see https://a.b/c")
     "depasse: 8192 'tokens', see "
     """
-    text = _CLASSES.sub(_apart, _GROUPED.sub(",", _BUILTIN.sub("error", _URL.sub("", text))))
+    text = _CLASSES.sub(_apart, _GROUPED.sub(",", _BUILTIN.sub("error", _NAME.sub("it", _URL.sub("", text)))))
     text = unicodedata.normalize("NFKC", text).casefold().translate(_FOLD)
     return _SPACE.sub(" ", text)
 

@@ -219,7 +219,13 @@ def _unit(seen: Seen, measured: Measured) -> Unit:
         return "tokens"
     if seen.says(_STRINGS):
         return "chars"
-    return "bytes" if seen.says(_BYTES) or (seen.status == 413 and seen.overflow < 0.7) else "tokens"
+    weighed = "body" in seen.told_too_much or (seen.status == 413 and _of_the_request(seen))
+    return "bytes" if weighed or seen.says(_BYTES) or (seen.status == 413 and seen.overflow < 0.7) else "tokens"
+
+
+def _of_the_request(seen: Seen) -> bool:
+    """A request is too large, and neither a text of it nor a model's window is named."""
+    return "request" in seen.told_too_much and not seen.told_too_much & {"text", "context", "each", "tok", "char"}
 
 
 def _is_whole_request(seen: Seen, measured: Measured) -> bool:
@@ -231,7 +237,12 @@ def _is_whole_request(seen: Seen, measured: Measured) -> bool:
         return False
     if measured.unit == "chars" and "field" in seen.text:  # a field of the payload, not the payload
         return False
-    return seen.means("whole request") or "body" in seen.told_too_much or (seen.status == 413 and seen.overflow < 0.7)
+    return (
+        seen.means("whole request")
+        or "body" in seen.told_too_much
+        or _of_the_request(seen)
+        or (seen.status == 413 and seen.overflow < 0.7 and measured.unit not in ("tokens", "chars"))
+    )
 
 
 def _budget(seen: Seen, fault: Fault) -> Fault:
