@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from unabridged.providers.fault_words import lexicon_lines, normal
@@ -23,7 +23,7 @@ _GROWN = re.compile(rf"[{_GROWN_LETTERS}]")
 _GROWN_RUN = re.compile(rf"[{_GROWN_LETTERS}]+(?:[ _]?[a-z0-9]?[{_GROWN_LETTERS}]+)*")
 _GAP = re.compile(r"[ _'\-/]{0,2}")
 _SHORTEST_PART = 4  # a part of a compound: "länge" in "Eingabelänge"
-_FAR = 3  # words between "too" and "long": "too very unusually long"
+_MOST = 600  # marks of one reply: what a person writes has far fewer
 
 
 class Mark(NamedTuple):
@@ -89,33 +89,44 @@ def mark(text: str) -> list[Mark]:
     >>> [found.tag for found in mark(normal("Der Eingabetext ist zu lang"))]
     ['text', 'be', 'too', 'toobig', 'big']
     """
-    lexicon = _lexicon()
     words = [(found.start(), found.end(), found[0]) for found in _WORD.finditer(text)]
     marks: list[Mark] = []
     hidden = 0
     for at, (start, end, word) in enumerate(words):
-        found, reach = _phrases(lexicon, text, words, at)
+        phrases, parts = _begun_by(word)
+        found, reach = _phrases(phrases, text, words, at)
         marks += [one for one in found if one.end > hidden]
         hidden = max(hidden, reach)
-        if len(word) > _SHORTEST_PART:
-            marks += [Mark(start, end, tag) for tag in _parts(lexicon, word)]
+        marks += [Mark(start, end, tag) for tag in parts]
     for run in _GROWN_RUN.finditer(text):
-        marks += _grown(lexicon, run[0], run.start())
-    marks += _together(sorted(set(marks)))
-    return sorted(set(marks))
+        marks += _grown(_lexicon(), run[0], run.start())
+    marks = sorted(set(marks))
+    if len(marks) > _MOST:
+        marks = [*marks[: _MOST // 2], *marks[-_MOST // 2 :]]
+    made = _together(marks)
+    return sorted({*marks, *made}) if made else marks
 
 
-def _phrases(lexicon: _Lexicon, text: str, words: list[tuple[int, int, str]], at: int) -> tuple[list[Mark], int]:
-    """The concepts that begin with a word, and up to where they hide others."""
-    start, _, word = words[at]
+@lru_cache(maxsize=4096)
+def _begun_by(word: str) -> tuple[tuple[_Phrase, ...], tuple[str, ...]]:
+    """The phrases that a word may begin, and the concepts of its parts; replies have few different words."""
+    lexicon = _lexicon()
     phrases = list(lexicon.whole.get(word, ()))
     for length in lexicon.stem_lengths:
         if length <= len(word):
             phrases += lexicon.stems.get(word[:length], ())
+    return tuple(phrases), tuple(_parts(lexicon, word)) if len(word) > _SHORTEST_PART else ()
+
+
+def _phrases(
+    phrases: tuple[_Phrase, ...], text: str, words: list[tuple[int, int, str]], at: int
+) -> tuple[list[Mark], int]:
+    """The concepts that begin with a word, and up to where they hide others."""
+    start = words[at][0]
     marks = []
     hides = 0
     for rest, tag, hiding in phrases:
-        last = _follow(text, words, at, rest)
+        last = _follow(text, words, at, rest) if rest else at
         if last is not None:
             marks.append(Mark(start, words[last][1], tag))
             hides = max(hides, words[last][1] if hiding else 0)
