@@ -193,10 +193,8 @@ class Handle(Pieces, Searches):
         seen = self._reader()
         if where is not None and names is not None and len(names) > _WIDE and not order and limit is None:
             rows = seen.to_table(columns=[], filter=where, with_row_id=True)["_rowid"].to_pylist()
-            if not rows:
-                return pa.schema([seen.schema.field(name) for name in names]).empty_table()
             if len(rows) <= APPEND_ROWS:
-                where = f"_rowid IN ({', '.join(map(str, rows))})"
+                where = f"_rowid IN ({', '.join(map(str, rows))})" if rows else "false"
         return seen.to_table(columns=names, filter=where, limit=limit, order_by=_ordering(order))
 
     def batches(
@@ -243,7 +241,9 @@ class Handle(Pieces, Searches):
     @told("merging")
     def merge(self, rows: pa.Table, on: str = "id") -> None:
         """Change the rows that are there, by key; columns that ``rows`` lacks keep their values."""
-        self._moved(self._writer().merge_insert(on).when_matched_update_all().execute(rows).version)
+        nulls = "vector" in rows.column_names and rows["vector"].null_count
+        how = {"on_bad_vectors": "null"} if nulls else {}  # a vector taken away is a bad one to LanceDB
+        self._moved(self._writer().merge_insert(on).when_matched_update_all().execute(rows, **how).version)
 
     @told("deleting")
     def delete(self, where: str) -> None:
