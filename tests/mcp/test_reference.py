@@ -50,6 +50,37 @@ async def test_a_whole_story_through_the_nine_names(transport, connect, call, re
         assert "not found" in await refused(client, "create_relations", relations=[{**WORKS, "to": "Zoe"}])
 
 
+async def test_the_nine_names_work_in_any_dataset(transport, connect, call, refused) -> None:
+    async with connect(transport) as client:
+        if isinstance(transport, str):  # over HTTP a dataset is made by who may
+            import httpx2
+
+            async with httpx2.AsyncClient() as plain:
+                made = await plain.post(transport.replace("/mcp", "/v1/gb/datasets"), json={"name": "team"})
+                assert made.status_code == 201
+        there = {"dataset": "team"}
+        await call(client, "create_entities", entities=[ALICE, ACME], **there)
+        await call(client, "create_relations", relations=[WORKS], **there)
+        given = [{"entityName": "Alice", "contents": ["sings"]}]
+        await call(client, "add_observations", observations=given, **there)
+        whole = await call(client, "read_graph", **there)
+        assert whole["relations"] == [WORKS]
+        assert whole["entities"][0]["observations"] == [*ALICE["observations"], "sings"]
+        assert await call(client, "read_graph") == {"entities": [], "relations": [], "more": False}
+        assert (await call(client, "search_nodes", query="sings", **there))["entities"]
+        assert (await call(client, "open_nodes", names=["Acme"], **there))["entities"] == [ACME]
+        assert not (await call(client, "open_nodes", names=["Acme"]))["entities"]
+        gone = [{"entityName": "Alice", "observations": ["sings"]}]
+        assert (await call(client, "delete_observations", deletions=gone, **there))[
+            "message"
+        ] == "1 observations deleted"
+        assert (await call(client, "delete_relations", relations=[WORKS], **there))["message"] == "1 relations deleted"
+        assert (await call(client, "delete_entities", entityNames=["Alice"], **there))[
+            "message"
+        ] == "1 entities deleted"
+        assert "not known here" in await refused(client, "read_graph", datasets="team"), "a misspelt one is no other"
+
+
 async def test_promise_11_what_was_made_through_them_has_sources_and_leaves_none_behind(
     server, own, connect, call
 ) -> None:

@@ -193,6 +193,71 @@ async def test_resources_are_texts_and_bytes_of_any_dataset(server, own, connect
                 await client.read_resource(f"{path}/bytes/{span}")
 
 
+async def test_the_latest_documents_are_resources_a_page_at_a_time(transport, connect, call) -> None:
+    """Over stdio and HTTP: what a client shows in its list is what the memory holds, and can be read."""
+    async with connect(transport) as client:
+        assert (await client.list_resources()).resources == []
+        given = [{"name": f"note {n}", "entityType": "note", "observations": []} for n in range(59)]
+        await call(client, "create_entities", entities=given)
+        made = await call(
+            client, "remember", text="The boiler\nis serviced " + "every May, " * 30, source="notes/boiler.md"
+        )
+        first = await client.list_resources()
+        assert len(first.resources) == 50
+        latest = first.resources[0]
+        assert latest.uri == f"unabridged://artifacts/{made['artifact_id']}"
+        assert latest.name == "notes/boiler.md"
+        assert latest.title.startswith("The boiler is serviced every May, every May")
+        assert (len(latest.title), latest.title[-1], latest.mime_type) == (80, "…", "text/plain")
+        assert "knowledge, of 20" in latest.description
+        assert latest.size == len((await client.read_resource(latest.uri)).contents[0].text)
+        last = await client.list_resources(cursor=first.next_cursor)
+        assert last.next_cursor is None
+        assert len({each.uri for each in (*first.resources, *last.resources)}) == 60
+        with pytest.raises(Exception, match="cursor: not one that a listing gave"):
+            await client.list_resources(cursor="nonsense")
+
+
+async def test_a_server_for_one_dataset_means_it_everywhere(tmp_path, stdio, connect, call) -> None:
+    """``unabridged mcp --dataset``: the tools, the nine names, and the resources, until they are told of another."""
+    stdio.args += ["--dataset", "work"]
+    async with connect(stdio) as client:
+        await call(
+            client, "create_entities", entities=[{"name": "Acme", "entityType": "firm", "observations": ["busy"]}]
+        )
+        note = await call(client, "remember", text="Acme ships on Fridays.")
+        assert [each["name"] for each in (await call(client, "read_graph"))["entities"]] == ["Acme"]
+        assert (await client.list_resources()).resources[0].uri.endswith(note["artifact_id"])
+        shown = await client.read_resource(f"unabridged://artifacts/{note['artifact_id']}")
+        assert shown.contents[0].text == "Acme ships on Fridays."
+        assert {each["name"] for each in (await call(client, "list", what="datasets"))["items"]} == {"work"}
+        await call(client, "remember", text="Elsewhere.", dataset="home")
+        assert (await call(client, "read_graph", dataset="home"))["entities"] == []
+        assert (await call(client, "recall", query="Fridays", dataset="home"))["hits"] == []
+
+
+async def test_the_dataset_of_a_configuration_is_meant_too(tmp_path, configured, connect, call) -> None:
+    place = Own(configured(tmp_path, memory={"dataset": "configured"}))
+    async with connect(create_server(place)) as client:
+        note = await call(client, "remember", text="Here.")
+    assert place.memory("configured", "read").artifacts.get(note["artifact_id"])
+    place.close()
+
+
+async def test_without_a_chat_model_query_gives_passages_and_claims_nothing(server, connect, call) -> None:
+    async with connect(server) as client:
+        await call(client, "remember", text="The boiler is serviced every May.")
+        found = await call(client, "query", question="When is the boiler serviced?")
+        assert found["known"] is None
+        assert "May" in found["answer"]
+        assert found["sentences"] == []
+        (said,) = found["notes"]
+        assert said.startswith(
+            "answer: no chat model is configured: these are the passages, and no answer; use `recall`"
+        )
+        assert (await call(client, "query", question="Who composed violin concertos?"))["known"] is False
+
+
 async def test_facts_and_entities_are_listed_by_what_they_are(server, own, connect, call) -> None:
     memory = own.memory("default", "write")
     with memory.write() as tx:
@@ -320,6 +385,7 @@ async def test_over_http_a_key_may_do_what_its_rights_say(tmp_path, configured, 
                 httpx2.AsyncClient(headers=bearer) as http,
                 Client(streamable_http_client(f"{address}/mcp", http_client=http)) as client,
             ):
+                assert (await client.list_resources()).resources == []
                 for tool, allowed in rights.items():
                     done = await client.call_tool(tool, given[tool])
                     assert done.is_error is not allowed, (name, tool, done.content)
@@ -386,3 +452,5 @@ def test_what_a_models_server_or_the_store_said_is_no_tools_answer() -> None:
     assert "/srv" not in lost
     assert "unabridged[local]" in sentence(MissingExtra("onnxruntime", "local"))
     assert sentence(NotFound("not there")) == "not there"
+    held = sentence(StoreError("2 snapshot(s) hold what is to be erased", advice="drop_snapshots"))
+    assert held == "2 snapshot(s) hold what is to be erased; a person must drop them first"

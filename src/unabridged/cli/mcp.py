@@ -21,6 +21,9 @@ def _mcp(
     uri: Uri = None,
     config: Config = None,
     model: Model = None,
+    dataset: Annotated[
+        str | None, typer.Option("--dataset", "-d", help="The dataset that all tools mean, unless told of another.")
+    ] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Recall only: store and forget nothing.")] = False,
 ) -> None:
     """Serve the memory to an agent: tools and resources of the Model Context Protocol, over stdio.
@@ -29,6 +32,7 @@ def _mcp(
 
     ```
     unabridged mcp --uri ~/memory
+    unabridged mcp --dataset project-x
     claude mcp add memory -- unabridged mcp
     ```
     """
@@ -38,4 +42,4 @@ def _mcp(
     loaded = load_config(config) if config else load_config()
     loaded = loaded.with_model(model=model) if model else loaded
     settings = loaded.settings.model_copy(update={"db_path": place(uri, config)})
-    run_stdio(replace(loaded, settings=settings), read_only=read_only)
+    run_stdio(replace(loaded, settings=settings), dataset=dataset, read_only=read_only)

@@ -22,7 +22,6 @@ from unabridged.mcp.reading_tools import Dataset
 from unabridged.mcp.tools import Toolbox, request_of
 from unabridged.memory import Memory
 from unabridged.memory.deletion import Deletion
-from unabridged.memory.memory import DATASET
 from unabridged.memory.recall.answer import Answered
 from unabridged.memory.recall.data import Degraded, Recalled
 from unabridged.memory.remember.data import Event, Remembered
@@ -49,7 +48,7 @@ def register(tools: Toolbox, place: Place) -> None:
         source: Annotated[str | None, Field(description="Where it comes from, such as a URL.")] = None,
         metadata: Annotated[dict[str, Any] | None, Field(description='Such as {"user": "alice"}.')] = None,
         idempotency_key: Annotated[str | None, Field(description="Send it again with a retry.")] = None,
-        dataset: Dataset = DATASET,
+        dataset: Dataset = None,
     ) -> RememberResult:
         """Store a text for good, with the entities and facts in it, so that later conversations can recall it.
 
@@ -65,13 +64,15 @@ def register(tools: Toolbox, place: Place) -> None:
     def recall(
         ctx: Context,
         query: Annotated[str, Field(min_length=1, description="A question, or what it is about.")],
-        limit: Annotated[int, Field(ge=1, le=100)] = 8,
+        limit: Annotated[int | None, Field(ge=1, le=100, description="Hits at the most; as configured, or 8.")] = None,
         kinds: Annotated[list[HitKind] | None, Field(description="Only these kinds of hits.")] = None,
         session_id: Annotated[str | None, Field(description="Only of this session.")] = None,
         as_of: AsOf = None,
         include_history: Annotated[bool, Field(description="Facts that have ended as well.")] = False,  # noqa: FBT002
-        budget_tokens: Annotated[int, Field(ge=64, le=100_000, description="Room for `context`.")] = 1500,
-        dataset: Dataset = DATASET,
+        budget_tokens: Annotated[
+            int | None, Field(ge=64, le=100_000, description="Room for `context`; as configured, or 1,500.")
+        ] = None,
+        dataset: Dataset = None,
     ) -> Recollection:
         """Find what the memory holds on something: facts, passages, entities, each with its source.
 
@@ -81,12 +82,12 @@ def register(tools: Toolbox, place: Place) -> None:
         memory = place.memory(dataset, "read", request_of(ctx))
         found = memory.recall(
             query,
-            limit=limit,
+            limit=limit or memory.defaults.get("limit", 8),
             kinds=kinds,
             session_id=session_id,
             as_of=as_of,
             include_history=include_history,
-            budget_tokens=budget_tokens,
+            budget_tokens=budget_tokens or memory.defaults.get("budget_tokens", 1500),
         )
         return _recollection(found)
 
@@ -98,11 +99,12 @@ def register(tools: Toolbox, place: Place) -> None:
             str | None, Field(description="The session that asks; the question is kept there.")
         ] = None,
         as_of: AsOf = None,
-        dataset: Dataset = DATASET,
+        dataset: Dataset = None,
     ) -> AnswerResult:
         """Answer a question out of the memory alone, every sentence with the passages that it rests on.
 
-        `known` false means that the memory does not hold the answer. Use `recall` to read and judge yourself.
+        `known` false means that the memory does not hold the answer: say so, do not guess. `known` null means
+        that no model has answered: `answer` holds passages to answer from. `recall` lets you read and judge yourself.
         """
         memory = place.memory(dataset, "read", request_of(ctx))
         return _answer(memory.query(question, asked_in=session_id, as_of=as_of))
@@ -117,7 +119,7 @@ def register(tools: Toolbox, place: Place) -> None:
         erase: Annotated[  # noqa: FBT002
             bool, Field(description="Also take the bytes out of every file, and prove it; slower.")
         ] = False,
-        dataset: Dataset = DATASET,
+        dataset: Dataset = None,
     ) -> Forgotten:
         """Forget artifacts (and all that hangs from them), entities or facts; or erase a session, source or user.
 

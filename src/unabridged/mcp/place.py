@@ -17,9 +17,14 @@ __all__ = ["Hosted", "Own", "Place"]
 
 
 class Place(Protocol):
-    """What the tools need of where they run. ``request`` is that of HTTP, ``None`` over stdio."""
+    """What the tools need of where they run. ``request`` is that of HTTP, ``None`` over stdio.
 
-    def memory(self, dataset: str, right: str, request: Any) -> Memory:
+    ``home`` is the dataset that is meant where none is named.
+    """
+
+    home: str
+
+    def memory(self, dataset: str | None, right: str, request: Any) -> Memory:
         """The memory of a dataset, for a caller with this right to it; else a ToolError."""
         ...
 
@@ -35,20 +40,22 @@ class Place(Protocol):
 class Own:
     """One user's own place, over stdio: a configuration, its memory and its embedder, opened when first used."""
 
-    def __init__(self, config: Config, *, read_only: bool = False) -> None:
+    def __init__(self, config: Config, *, dataset: str | None = None, read_only: bool = False) -> None:
+        self.home = dataset or config.settings.memory.dataset
         self._config = config
         self._read_only = read_only
         self._open: dict[str, Memory] = {}
         self._embedder: Any = None
         self._mutex = threading.RLock()
 
-    def memory(self, dataset: str, right: str, request: Any = None) -> Memory:
+    def memory(self, dataset: str | None, right: str, request: Any = None) -> Memory:
         """The memory of a dataset; any of its datasets is made when something is first written to it."""
+        dataset = dataset or self.home
         if self._read_only and right != "read":
             raise ToolError("this server was started with --read-only: it recalls, and stores and forgets nothing")
         with self._mutex:
             if dataset not in self._open:
-                create = right != "read" or (dataset == DATASET and not self._read_only)
+                create = right != "read" or (dataset == self.home and not self._read_only)
                 self._open[dataset] = self._config.memory(
                     dataset=dataset, create=create, read_only=self._read_only, embedder=self.embedder()
                 )
@@ -76,11 +83,14 @@ class Own:
 class Hosted:
     """The place of a server: its open memories, and the rights of the key that a request showed."""
 
+    home = DATASET
+
     def __init__(self, server: Any) -> None:
         self._server = server
 
-    def memory(self, dataset: str, right: str, request: Any) -> Memory:
+    def memory(self, dataset: str | None, right: str, request: Any) -> Memory:
         """The memory of a dataset, if the caller has the right, and the dataset is among its own."""
+        dataset = dataset or self.home
         caller = _caller(request, right)
         if not caller.reaches(dataset):
             raise ToolError("this key has no right to this dataset")

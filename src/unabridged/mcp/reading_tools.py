@@ -12,14 +12,16 @@ from unabridged.mcp.place import Place
 from unabridged.mcp.tools import Toolbox, request_of
 from unabridged.memory import Memory
 from unabridged.memory.graph import Evidence
-from unabridged.memory.memory import DATASET
 from unabridged.memory.plain import plain
 from unabridged.memory.recall.timeline import Period, entity_of
 from unabridged.memory.records import Artifact, Entity
 
 __all__ = ["Dataset", "register"]
 
-Dataset = Annotated[str, Field(description="Which memory; leave it out unless you were told of several.")]
+Dataset = Annotated[
+    str | None,
+    Field(description="Which memory; leave it out unless you were told of several (`list` what=datasets names them)."),
+]
 What = Literal["artifacts", "entities", "facts", "sessions", "series", "images", "inferences", "datasets"]
 MAX_BYTES = 32 << 10  # of a text in one answer: about 8,000 tokens
 MAX_ENTITIES = 500  # of one graph: more is no answer that anybody reads
@@ -39,7 +41,7 @@ def register(tools: Toolbox, place: Place) -> None:
         include_history: Annotated[bool, Field(description="Facts: those that have ended as well.")] = False,  # noqa: FBT002
         limit: Annotated[int, Field(ge=1, le=200)] = 20,
         cursor: Annotated[str | None, Field(description="From the page before.")] = None,
-        dataset: Dataset = DATASET,
+        dataset: Dataset = None,
     ) -> Listing:
         """List what the memory holds, newest first, a page at a time.
 
@@ -58,7 +60,7 @@ def register(tools: Toolbox, place: Place) -> None:
         id: Annotated[str, Field(description="Of an artifact, entity, fact, session, series, image or inference.")],  # noqa: A002
         start: Annotated[int | None, Field(ge=0, description="First byte of an artifact's UTF-8 text.")] = None,
         end: Annotated[int | None, Field(ge=0, description="The byte after the last one.")] = None,
-        dataset: Dataset = DATASET,
+        dataset: Dataset = None,
     ) -> Shown:
         """Show one record whole: an artifact's text (or some bytes of it), an entity, a fact; and what it rests on.
 
@@ -75,7 +77,7 @@ def register(tools: Toolbox, place: Place) -> None:
         limit: Annotated[int, Field(ge=1, le=MAX_ENTITIES, description="Entities at the most.")] = 100,
         as_of: Annotated[str | None, Field(description="What was true at this moment (ISO 8601).")] = None,
         include_history: Annotated[bool, Field(description="Facts that have ended as well.")] = False,  # noqa: FBT002
-        dataset: Dataset = DATASET,
+        dataset: Dataset = None,
     ) -> Graph:
         """What is around some entities: the facts at them, and the entities at the other ends.
 
@@ -93,7 +95,7 @@ def register(tools: Toolbox, place: Place) -> None:
     def timeline(
         ctx: Context,
         entity: Annotated[str, Field(description="Name or id.")],
-        dataset: Dataset = DATASET,
+        dataset: Dataset = None,
     ) -> Timeline:
         """Everything that was ever said of an entity, in the order in which it became true, ended facts included.
 

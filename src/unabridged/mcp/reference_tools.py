@@ -7,9 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from unabridged.mcp import reference
 from unabridged.mcp.place import Place
+from unabridged.mcp.reading_tools import Dataset
 from unabridged.mcp.reference import Node, ReferenceGraph
 from unabridged.mcp.tools import Toolbox, request_of
-from unabridged.memory.memory import DATASET
 
 __all__ = ["register"]
 
@@ -89,73 +89,78 @@ class KnowledgeGraph(BaseModel):
 def register(tools: Toolbox, place: Place) -> None:  # noqa: C901 (nine small functions, none of which is)
     """Add the tools."""
 
-    def graph(ctx: Context, right: str) -> ReferenceGraph:
-        return ReferenceGraph(place.memory(DATASET, right, request_of(ctx)))
+    def graph(ctx: Context, dataset: str | None, right: str) -> ReferenceGraph:
+        return ReferenceGraph(place.memory(dataset, right, request_of(ctx)))
 
     @tools.adds
-    def create_entities(ctx: Context, entities: list[Entity]) -> Entities:
+    def create_entities(ctx: Context, entities: list[Entity], dataset: Dataset = None) -> Entities:
         """Create new entities in the knowledge graph, with their observations; names that are known are left alone."""
-        made = graph(ctx, "write").create_entities(
+        made = graph(ctx, dataset, "write").create_entities(
             [Node(each.name, each.entityType, tuple(each.observations)) for each in entities]
         )
         return Entities(entities=[_entity(each) for each in made])
 
     @tools.adds
-    def create_relations(ctx: Context, relations: list[Relation]) -> Relations:
+    def create_relations(ctx: Context, relations: list[Relation], dataset: Dataset = None) -> Relations:
         """Create new relations between entities that exist, in the active voice; known ones are left alone."""
-        made = graph(ctx, "write").create_relations([_given(each) for each in relations])
+        made = graph(ctx, dataset, "write").create_relations([_given(each) for each in relations])
         return Relations(relations=[_relation(each) for each in made])
 
     @tools.adds
-    def add_observations(ctx: Context, observations: list[Observations]) -> AddedAll:
+    def add_observations(ctx: Context, observations: list[Observations], dataset: Dataset = None) -> AddedAll:
         """Add observations to entities that exist; those that are known are left alone."""
         given: dict[str, list[str]] = {}
         for each in observations:
             given.setdefault(each.entityName, []).extend(each.contents)
-        added = graph(ctx, "write").add_observations(given)
+        added = graph(ctx, dataset, "write").add_observations(given)
         return AddedAll(results=[Added(entityName=name, addedObservations=texts) for name, texts in added.items()])
 
     @tools.removes
     def delete_entities(
         ctx: Context,
         entityNames: Annotated[list[str], Field(description="Their names.")],  # noqa: N803
+        dataset: Dataset = None,
     ) -> Done:
         """Delete entities with their observations and relations. It cannot be undone."""
-        count = graph(ctx, "write").delete_entities(entityNames)
+        count = graph(ctx, dataset, "write").delete_entities(entityNames)
         return Done(success=True, message=f"{count} entities deleted")
 
     @tools.removes
-    def delete_observations(ctx: Context, deletions: list[Deletions]) -> Done:
+    def delete_observations(ctx: Context, deletions: list[Deletions], dataset: Dataset = None) -> Done:
         """Delete observations of entities, by their exact texts. It cannot be undone."""
         given: dict[str, list[str]] = {}
         for each in deletions:
             given.setdefault(each.entityName, []).extend(each.observations)
-        count = graph(ctx, "write").delete_observations(given)
+        count = graph(ctx, dataset, "write").delete_observations(given)
         return Done(success=True, message=f"{count} observations deleted")
 
     @tools.removes
-    def delete_relations(ctx: Context, relations: list[Relation]) -> Done:
+    def delete_relations(ctx: Context, relations: list[Relation], dataset: Dataset = None) -> Done:
         """Delete relations between entities; the entities stay. It cannot be undone."""
-        count = graph(ctx, "write").delete_relations([_given(each) for each in relations])
+        count = graph(ctx, dataset, "write").delete_relations([_given(each) for each in relations])
         return Done(success=True, message=f"{count} relations deleted")
 
     @tools.reads
-    def read_graph(ctx: Context) -> KnowledgeGraph:
+    def read_graph(ctx: Context, dataset: Dataset = None) -> KnowledgeGraph:
         """Read the whole knowledge graph. For a large one, use search_nodes or recall."""
-        nodes, relations, more = graph(ctx, "read").read()
+        nodes, relations, more = graph(ctx, dataset, "read").read()
         return _knowledge(nodes, relations, more=more)
 
     @tools.reads
     def search_nodes(
-        ctx: Context, query: Annotated[str, Field(description="Looked for in names, types and observations.")]
+        ctx: Context,
+        query: Annotated[str, Field(description="Looked for in names, types and observations.")],
+        dataset: Dataset = None,
     ) -> KnowledgeGraph:
         """Search the knowledge graph for entities, and the relations at them. recall finds by meaning as well."""
-        return _knowledge(*graph(ctx, "read").search(query))
+        return _knowledge(*graph(ctx, dataset, "read").search(query))
 
     @tools.reads
-    def open_nodes(ctx: Context, names: Annotated[list[str], Field(description="Their names.")]) -> KnowledgeGraph:
+    def open_nodes(
+        ctx: Context, names: Annotated[list[str], Field(description="Their names.")], dataset: Dataset = None
+    ) -> KnowledgeGraph:
         """Open entities of the knowledge graph by their names, and the relations at them."""
-        return _knowledge(*graph(ctx, "read").open(names))
+        return _knowledge(*graph(ctx, dataset, "read").open(names))
 
 
 def _given(relation: Relation) -> reference.Relation:

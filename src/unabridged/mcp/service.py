@@ -43,14 +43,15 @@ def create_server(place: Place) -> MCPServer:
             version=__version__,
             tools=toolbox.tools,
             log_level="WARNING",
+            middleware=[resources.listing(place)],
         )
     resources.register(server, place)
     return server
 
 
-def run_stdio(config: Config, *, read_only: bool = False) -> None:
-    """Serve one client over standard input and output, until it closes them."""
-    place = Own(config, read_only=read_only)
+def run_stdio(config: Config, *, dataset: str | None = None, read_only: bool = False) -> None:
+    """Serve one client over standard input and output until it closes them; ``dataset``: where none is named."""
+    place = Own(config, dataset=dataset, read_only=read_only)
     try:
         create_server(place).run("stdio")
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
 from typing import TYPE_CHECKING, Any
@@ -26,13 +27,16 @@ __all__ = ["Toolbox", "request_of", "sentence"]
 class _Strict(Tool):
     """A tool that refuses an argument that it does not know: a misspelt ``session_id`` would mean every session.
 
-    A tool that takes none takes any: there are clients that cannot send nothing.
+    One that takes nothing but a dataset passes over what is unlike that: there are clients that cannot send nothing.
     """
 
     async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:  # noqa: FBT001, FBT002 - the library's own
         """Run it. Raises ``ToolError`` in words that repeat nothing of what was sent but the names."""
         known = [*self.parameters["properties"]]
-        if known and (strange := sorted(set(arguments) - set(known))):
+        strange = sorted(set(arguments) - set(known))
+        if known == ["dataset"]:
+            strange = difflib.get_close_matches("dataset", strange)
+        if strange:
             raise ToolError(f"{self.name}: {', '.join(strange)}: not known here; known are {', '.join(known)}")
         try:
             self.fn_metadata.validate_arguments(arguments)
@@ -94,7 +98,7 @@ def sentence(error: UnabridgedError) -> str:
     """What went wrong, as an agent may read it: never what a model's server, or the store, said of itself."""
     if isinstance(error, ProviderError):
         return f"a model's server refused or failed ({error.fault.kind}); nothing of this call was stored: try again"
-    if isinstance(error, StoreError) and not isinstance(error, LookupError):
+    if isinstance(error, StoreError) and not isinstance(error, LookupError) and error.advice is None:
         return f"the memory cannot do this now ({type(error).__name__}); try again"
     return worded(error, WORDS)
 
