@@ -390,6 +390,16 @@ def test_a_column_that_is_not_there_sends_nothing_and_leaves_no_trace(bench: Ben
         assert run_job(replace(settings, source=replace(source, text="txt"))).status == "done"
 
 
+def test_what_was_refused_leaves_the_job_as_it_was(bench: Bench) -> None:
+    settings = bench.settings(bench.parquet(5), bench.out("out.parquet"), name="mine", price=1.0, origin={"model": "a"})
+    run_job(settings)
+    other = replace(settings, sink=SinkSettings(bench.out("b.parquet")), price=2.0, origin={"model": "b"})
+    with pytest.raises(JobError, match="was begun otherwise"):
+        run_job(other)
+    with Journal(settings.place, read_only=True) as journal:
+        assert (journal.get("price"), journal.get("origin")) == (1.0, {"model": "a"})
+
+
 def test_what_does_not_change_vectors_may_change(bench: Bench) -> None:
     with LoopbackProvider() as server:
         settings = bench.settings(bench.parquet(20), bench.out("out.parquet"), Remote(server.url))

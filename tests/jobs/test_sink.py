@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from unabridged.errors import ConfigError, JobError
+from unabridged.jobs.disk import on_disk
 from unabridged.jobs.sink import FORMATS, check_target, ids_file, open_sink, vector_column
 
 ENDINGS = tuple(FORMATS)
@@ -183,11 +186,40 @@ def test_targets_are_checked_before_anything_is_paid_for(tmp_path, name, message
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write anywhere
-    with pytest.raises(ConfigError, match="cannot be written"):
-        check_target(tmp_path / "out.npy")
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(Path, "touch", refused)  # root may write anywhere
+    with pytest.raises(ConfigError, match="cannot be written: permission denied"):
+        open_sink(tmp_path / "out.parquet", fingerprint="f", width=3)
 
 
 def test_widths_are_positive(tmp_path) -> None:
     with pytest.raises(ConfigError, match="width: found 0"):
         open_sink(tmp_path / "out.npy", fingerprint="f", width=0)
+
+
+def test_a_folder_that_takes_no_file_is_told_before_anything_is_paid_for(tmp_path) -> None:
+    with pytest.raises(ConfigError, match=r"the folder /proc cannot be written: "):
+        check_target("/proc/out.parquet")
+    target = tmp_path / "out.parquet"
+    assert check_target(target) == target
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "full"),
+    [
+        (RuntimeError("lance error: LanceError(IO): Generic LocalFileSystem error: No space left on device"), True),
+        (sqlite3.OperationalError("database or disk is full"), True),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), True),
+        (OSError("Error writing bytes to file. Detail: [errno 28] No space left on device"), True),
+        (RuntimeError("lance error: something else"), False),
+        (OSError(errno.EIO, "Input/output error"), False),
+    ],
+)
+def test_a_full_disk_is_one_error_that_names_the_place(error, full) -> None:
+    with pytest.raises(type(error) if not full else OSError) as caught, on_disk("/disk/out.lance"):
+        raise error
+    assert (str(caught.value) == "[Errno 28] No space left on device: '/disk/out.lance'") is full
+    assert (caught.value is error) is not full

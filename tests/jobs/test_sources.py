@@ -7,6 +7,7 @@ import csv
 import gzip
 import io
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -492,3 +493,50 @@ def test_chosen_rows_alone_are_read_again(tmp_path) -> None:
 )
 def test_ignore_rules_are_those_of_git(patterns, path, ignored) -> None:
     assert bool(Rules(patterns).ignores(path)) is ignored
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl.gz", "rows.csv.gz", "rows.jsonl.zst", "rows.jsonl.bz2"])
+def test_a_packed_file_that_is_cut_off_is_named_and_what_stood_before_is_not_lost(bench: Bench, name) -> None:
+    rows = [f"k{i}" for i in range(40_000)]
+    data = "key,text\n" + "".join(f"{key},text of {key}\n" for key in rows)
+    if "jsonl" in name:
+        data = "".join(json.dumps({"key": key, "text": f"text of {key}"}) + "\n" for key in rows)
+    pack = {"gz": gzip.compress, "zst": zstandard.compress, "bz2": bz2.compress}[name.rpartition(".")[2]]
+    whole = pack(data.encode())
+    path = bench.folder / name
+    path.write_bytes(whole[: len(whole) * 3 // 4])
+    settings = bench.settings(str(path), bench.out("out.parquet"), block_rows=1000)
+    with pytest.raises(UnreadableFile, match=rf"{name}: cannot be read to its end"):
+        run_job(settings)
+    path.write_bytes(whole)
+    report = run_job(settings)
+    assert (report.status, report.counts.done) == ("done", 40_000)
+
+
+def test_what_a_job_writes_it_does_not_read(bench: Bench) -> None:
+    docs = bench.folder / "docs"
+    (docs / "sub").mkdir(parents=True)
+    (docs / "a.jsonl").write_text('{"text": "one"}\n', "utf-8")
+    for paths, target in (
+        ((str(docs),), docs / "sub" / "out.jsonl"),
+        ((f"{docs}/**/*.jsonl",), docs / "sub" / "out.jsonl"),
+        ((str(docs),), docs / "out.lance"),
+    ):
+        settings = bench.settings(SourceSettings(paths), str(target))
+        for _ in range(2):
+            assert run_job(settings).counts.done == 1
+        assert run_job(settings).idle
+        shutil.rmtree(target) if target.is_dir() else target.unlink()
+    (docs / "note.md").write_text("# A note", "utf-8")  # now it is a folder of files, a text each
+    settings = bench.settings(SourceSettings((str(docs),)), str(docs / "texts.jsonl"))
+    run_job(settings)
+    report = run_job(settings)
+    assert (report.counts.done, report.passed_over["the output"]) == (2, 1)
+
+
+def test_an_output_in_the_place_of_what_is_read_is_refused(bench: Bench) -> None:
+    source = bench.jsonl([{"key": "a", "text": "one"}])
+    before = Path(source).read_bytes()
+    with pytest.raises(ConfigError, match=r"sink\.target: .*in\.jsonl is what is read; write elsewhere"):
+        run_job(bench.settings(source, SinkSettings(source, force=True)))
+    assert Path(source).read_bytes() == before

@@ -18,6 +18,7 @@ import threading
 from typing import TYPE_CHECKING, Self
 
 from unabridged.embedding.cache import pack, unpack
+from unabridged.jobs.disk import on_disk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -74,7 +75,8 @@ class Answers:
         data = b"".join(part for key, value in packed for part in (_HEADER.pack(len(value), key), value))
         with self._lock:
             handle, at = self._room()
-            _write(handle, data)
+            with on_disk(self._segments[self._last][1]):
+                _write(handle, data)
             for key, value in packed:
                 self._index[key] = self._last, at + _HEADER.size, len(value)
                 at += _HEADER.size + len(value)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from unabridged.errors import ConfigError, JobError
+from unabridged.jobs.disk import on_disk
 from unabridged.jobs.lance import add_column, checked_column, open_table, table_identity
 from unabridged.jobs.places import find, place_of
 from unabridged.jobs.sink import FINGERPRINT
@@ -136,7 +137,8 @@ class ColumnTarget:
         place = place_of(name, self._settings.source.storage)
         hidden = f"{place.path.rpartition('/')[0]}/.{place.path.rpartition('/')[2]}.{secrets.token_hex(4)}.part"
         try:
-            self._rewrite(place, hidden, vectors, feed)
+            with on_disk(place.name):
+                self._rewrite(place, hidden, vectors, feed)
             place.system.move(hidden, place.path)
         except BaseException:
             if place.system.get_file_info(hidden).is_file:

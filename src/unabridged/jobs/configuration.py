@@ -54,18 +54,16 @@ def configuration_of(settings: JobSettings) -> dict[str, Any]:
 def admit(journal: Journal, settings: JobSettings) -> bool:
     """Note the configuration of a new job, or compare it with that of a known one; whether to fork."""
     now, before = configuration_of(settings), journal.get("configuration")
-    journal.set("price", settings.price)
-    if settings.origin:
-        journal.set("origin", dict(settings.origin))
-    if before is None:
-        journal.set("configuration", now)
-        return False
-    changed = [key for key in now if now[key] != before.get(key)]
-    if not changed:
-        return False
-    if journal.untouched:  # a run that embedded nothing binds nobody
+    changed = [] if before is None else [key for key in now if now[key] != before.get(key)]
+    if changed and journal.untouched:  # a run that embedded nothing binds nobody
         journal.forget()
-        journal.set("configuration", now)
+        before, changed = None, []
+    if not changed:
+        if before is None:
+            journal.set("configuration", now)
+        journal.set("price", settings.price)
+        if settings.origin:
+            journal.set("origin", dict(settings.origin))
         return False
     if settings.on_change == "fork":
         return True

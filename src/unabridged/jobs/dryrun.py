@@ -140,7 +140,7 @@ def _waits(embedder: Embedder, pretended: _Pretended) -> float:
 
 
 def _waiting(settings: JobSettings, total: _Total) -> Iterator[Shard]:
-    source = open_source(settings.source)
+    source = open_source(settings.reading)
     parts = list(source.parts())
     done = _done(settings, parts)
     for part in parts:

@@ -94,7 +94,7 @@ def _run(
     *,
     retry: bool,
 ) -> JobReport:
-    source = open_source(settings.source)
+    source = open_source(settings.reading)
     fresh = not (settings.place / FILE).exists()
     lock = Lock(settings.place)
     try:

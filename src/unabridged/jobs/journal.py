@@ -15,6 +15,7 @@ import time
 from typing import TYPE_CHECKING, Any, Self
 
 from unabridged.errors import JobError
+from unabridged.jobs.disk import on_disk
 from unabridged.jobs.journal_records import Block, Counts, Failure, PartState, RunRecord
 
 if TYPE_CHECKING:
@@ -79,7 +80,8 @@ class Journal:
             raise JobError(
                 f"{folder.name}: its journal has format {found}, this program knows {VERSION}; begin another job"
             )
-        self._db.executescript(f"{_SCHEMA} PRAGMA user_version = {VERSION};")
+        with on_disk(place):
+            self._db.executescript(f"{_SCHEMA} PRAGMA user_version = {VERSION};")
 
     def close(self) -> None:
         """Close the file."""
@@ -205,7 +207,7 @@ class Journal:
         A line of the journal is on the disk before the answers that it makes superfluous are removed. What only
         describes the job need not be: each wait for the disk is some milliseconds in which nothing is computed.
         """
-        with self._lock:
+        with self._lock, on_disk(self.folder / FILE):
             self._db.execute(f"PRAGMA synchronous={'FULL' if lasting else 'NORMAL'}")
             with self._db:
                 self._db.execute("BEGIN IMMEDIATE")
@@ -351,7 +353,7 @@ class Journal:
         return next(iter(self._all(sql, *given)), None)
 
     def _all(self, sql: str, *given: Any) -> list[Any]:
-        with self._lock:
+        with self._lock, on_disk(self.folder / FILE):
             return self._db.execute(sql, given).fetchall()
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from unabridged.errors import ConfigError, MissingExtra, UnreadableFile
+from unabridged.jobs.disk import on_disk
 from unabridged.jobs.places import lasting
 from unabridged.jobs.sink import FINGERPRINT
 from unabridged.jobs.source import Part, as_rows, check_schema, kept_columns
@@ -79,7 +80,11 @@ def add_column(path: str, name: str, batches: pa.RecordBatchReader, storage: Map
     ``batches`` has the one column, a value a row, in the order of the rows. A column that is there is staged
     under another name first, and takes its place by two short commits of the schema alone.
     """
-    table = open_table(path, storage)
+    with on_disk(path):
+        return _added(open_table(path, storage), name, batches)
+
+
+def _added(table: Any, name: str, batches: pa.RecordBatchReader) -> str:
     if name not in table.schema.names:
         table.add_columns(batches)
         return f"version {table.version}"
@@ -106,7 +111,8 @@ def write_table(path: str, batches: pa.RecordBatchReader, fingerprint: str, stor
         schema, (batch.replace_schema_metadata(schema.metadata) for batch in batches)
     )
     options = dict(storage or {}) or None
-    _lance().write_dataset(named, path, mode="overwrite", max_rows_per_file=_FILE_ROWS, storage_options=options)
+    with on_disk(path):
+        _lance().write_dataset(named, path, mode="overwrite", max_rows_per_file=_FILE_ROWS, storage_options=options)
 
 
 def exists(path: str, storage: Mapping[str, str] | None = None) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,9 +15,9 @@ import pyarrow.fs as pafs
 from unabridged.errors import MissingExtra, UnreadableFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
-__all__ = ["Place", "digest_of", "find", "is_remote", "lasting", "place_of"]
+__all__ = ["Place", "digest_of", "find", "is_left_out", "is_remote", "lasting", "place_of"]
 
 _URI = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 _MAGIC = re.compile(r"[*?[]")
@@ -103,12 +104,22 @@ def place_of(path: str, storage: Mapping[str, str] | None = None) -> Place:
     return Place(path, inner, system, local=scheme == "file")
 
 
-def find(path: str, storage: Mapping[str, str] | None = None, *, endings: tuple[str, ...] = ()) -> list[Place]:
-    """The files that a path means: itself, those of a folder with one of the endings, those of a pattern."""
+def find(
+    path: str,
+    storage: Mapping[str, str] | None = None,
+    *,
+    endings: tuple[str, ...] = (),
+    leave_out: Collection[str] = (),
+) -> list[Place]:
+    """The files that a path means: itself, those of a folder with one of the endings, those of a pattern.
+
+    Of the last two those that are to be left out, or lie in a folder that is, are not meant.
+    """
     place = place_of(path, storage)
     if not _MAGIC.search(path) or place.exists:
-        return _inside(place, endings) if place.is_folder else [_there(place)]
+        return _inside(place, endings, leave_out) if place.is_folder else [_there(place)]
     found = [each for each in _listed(_plain_part(place)) if _fits(each.path, place.path)]
+    found = [each for each in found if not is_left_out(each, leave_out)]
     if not found:
         raise UnreadableFile(path, "no file matches")
     return found
@@ -119,8 +130,16 @@ def _there(place: Place) -> Place:
     return place
 
 
-def _inside(place: Place, endings: tuple[str, ...]) -> list[Place]:
-    found = [each for each in _listed(place) if each.path.lower().endswith(endings)]
+def is_left_out(place: Place, left_out: Collection[str]) -> bool:
+    """Whether a local file is one of some, or lies below one of them."""
+    if not left_out or not place.local:
+        return False
+    real = os.path.realpath(place.path)
+    return any(real == each or real.startswith(f"{each}/") for each in left_out)
+
+
+def _inside(place: Place, endings: tuple[str, ...], left_out: Collection[str]) -> list[Place]:
+    found = [each for each in _listed(place) if each.path.lower().endswith(endings) and not is_left_out(each, left_out)]
     if not found:
         raise UnreadableFile(place.name, f"no file in this folder ends in {', '.join(endings)}")
     return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -70,7 +70,8 @@ class SourceSettings:
     from their endings: ``parquet``, ``arrow``, ``jsonl``, ``csv``, ``lance``, ``files`` (each file one text),
     ``memory`` (``paths`` is its place), ``huggingface`` (a folder that ``datasets`` saved). ``text`` and ``id`` name
     columns, ``keep`` those that are carried into the output (``*``: all). Without ``id``, a row's id is its
-    place in its file. ``storage`` are options of the file system.
+    place in its file. ``storage`` are options of the file system. ``leave_out`` are files that no folder and no
+    pattern means: what the job itself writes.
     """
 
     paths: tuple[str, ...]
@@ -83,6 +84,7 @@ class SourceSettings:
     encoding: str | None = None
     dataset: str = "default"
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)
+    leave_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,7 @@ class JobSettings:
     every run of the job. ``cache``: ``auto`` is as the embedder's settings say, except for models that are cheaper
     to ask than a disk. ``on_change`` says what another model, source or sink under the same name is: refused, or
     a new job beside it (``fork``). ``patience`` is how many seconds a provider that answers nothing is waited for.
+    ``in_place``: the output may be what is read, and takes its place.
     ``origin`` is what a caller wants to find again in the journal (what the job was begun with); no secrets.
     """
 
@@ -129,6 +132,7 @@ class JobSettings:
     block_rows: int = _BLOCK_ROWS
     block_characters: int = _BLOCK_CHARACTERS
     workers: int | None = None
+    in_place: bool = False
     origin: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -157,6 +161,17 @@ class JobSettings:
     def place(self) -> Path:
         """The job's own folder: journal, staged rows, answers."""
         return Path(self.folder or default_jobs_folder()) / self.id
+
+    @property
+    def reading(self) -> SourceSettings:
+        """The source, without what this job writes. Raises where that is all that is to be read."""
+        target = self.sink.target
+        if self.in_place or not target or "://" in target or self.sink.format in {"column", "memory"}:
+            return self.source
+        written = Path(os.path.realpath(target))
+        if any(path != "-" and os.path.realpath(path) == str(written) for path in self.source.paths):
+            raise ConfigError("sink.target", f"{target} is what is read; write elsewhere")
+        return replace(self.source, leave_out=(str(written), str(written.with_suffix(".ids.jsonl"))))
 
     @property
     def text_as(self) -> str | None:

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from unabridged.errors import ConfigError, JobError
+from unabridged.jobs.disk import on_disk
 from unabridged.jobs.lines import json_line
 
 if TYPE_CHECKING:
@@ -90,8 +91,7 @@ def check_target(path: str | Path, *, force: bool = False) -> Path:
         raise ConfigError(str(target), f"found {found}, expected one of {', '.join(FORMATS)}")
     if not target.parent.is_dir():
         raise ConfigError(str(target), f"the folder {target.parent} is not there; create it first")
-    if not os.access(target.parent, os.W_OK):
-        raise ConfigError(str(target), f"the folder {target.parent} cannot be written")
+    _try_to_write(target)
     for part in (target, *_companions(target)):
         _check_existing(part, force=force)
     return target
@@ -142,14 +142,16 @@ class _Target:
         self.width = width
         self._hidden = _hidden_beside(target)
         self._schema: pa.Schema | None = None
-        self._open()
+        with on_disk(target):
+            self._open()
 
     def write(self, batch: pa.Table) -> None:
         """Add rows."""
         if self._schema is None:
             self._check_width(batch.schema)
             self._schema = batch.schema.with_metadata({FINGERPRINT: self.fingerprint})
-        self._write(batch.cast(self._schema))
+        with on_disk(self.target):
+            self._write(batch.cast(self._schema))
 
     def commit(self) -> Path:
         """Finish and put the output in its place."""
@@ -176,7 +178,8 @@ class _Target:
             self.abort()
             return
         try:
-            self.commit()
+            with on_disk(self.target):
+                self.commit()
         except BaseException:
             self.abort()
             raise
@@ -341,6 +344,17 @@ def _check_existing(target: Path, *, force: bool) -> None:
         raise ConfigError(str(target), "is a folder, and not one to replace")
     if not force:
         raise ConfigError(str(target), "exists", advice="replace")
+
+
+def _try_to_write(target: Path) -> None:
+    """Raise for a folder that takes no file: rights alone do not tell, of a disk that is read-only least of all."""
+    hidden = _hidden_beside(target)
+    try:
+        hidden.touch(exist_ok=False)
+        hidden.unlink()
+    except OSError as error:
+        said = (error.strerror or type(error).__name__).lower()
+        raise ConfigError(str(target), f"the folder {target.parent} cannot be written: {said}") from None
 
 
 def _hidden_beside(target: Path) -> Path:

@@ -174,11 +174,11 @@ def _of_a_folder(path: str, settings: SourceSettings) -> str:
     if is_saved_dataset(place):
         return "huggingface"
     try:
-        found = find(path, settings.storage, endings=tuple(_ENDINGS) + tuple(_PACKED))
+        found = find(path, settings.storage, endings=(*_ENDINGS, *_PACKED), leave_out=settings.leave_out)
     except ValueError:
         return "files"
     kinds = {_by_ending(each.path) for each in found}
-    every = sum(1 for _ in find(path, settings.storage, endings=("",)))
+    every = len(find(path, settings.storage, endings=("",), leave_out=settings.leave_out))
     return kinds.pop() if len(kinds) == 1 and every == len(found) and None not in kinds else "files"  # type: ignore[return-value]
 
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from unabridged.errors import InputError, MissingExtra, UnreadableFile
 from unabridged.jobs.files import BinaryFile, find_files, text_of
 from unabridged.jobs.ignore import IgnoreFiles, Rules
-from unabridged.jobs.places import Place, digest_of, find, is_remote, place_of
+from unabridged.jobs.places import Place, digest_of, find, is_left_out, is_remote, place_of
 from unabridged.jobs.source import Part, Rows, of_these
 
 if TYPE_CHECKING:
@@ -91,6 +91,9 @@ class FileSource:
                     self.passed_over["ignored"] += 1
                     continue
                 place = place_of(str(file.path))
+                if is_left_out(place, settings.leave_out):
+                    self.passed_over["the output"] += 1
+                    continue
                 made.append(_File(file.id, place, file.named, place.identity))
         return list({file.place.path: file for file in made}.values())
 

@@ -68,7 +68,7 @@ class LineSource:
 
     def read(self, part: Part, start: int = 0) -> Iterator[Rows]:
         """The rows of a file; those before ``start`` are passed over without being parsed, where lines are rows."""
-        with self._open(part) as stream:
+        with self._open(part) as stream, _read(part.name):
             number = start
             records = self._json(stream, start) if self._kind == "jsonl" else self._csv(stream, part.name, start)
             while some := _some(records, self._settings.text):
@@ -79,7 +79,7 @@ class LineSource:
         if path == _STDIN:
             yield Part(_STDIN, f"read {time.time_ns()}")
             return
-        for place in find(path, self._settings.storage, endings=_ENDINGS):
+        for place in find(path, self._settings.storage, endings=_ENDINGS, leave_out=self._settings.leave_out):
             yield Part(place.name, place.identity, None, place, place.lasting)
 
     def _look(self, parts: list[Part]) -> None:
@@ -98,7 +98,7 @@ class LineSource:
             raise no_column(parts[0].name, missing, list(names), of=f"its first {_LOOKED - left:,} lines have")
 
     def _first(self, part: Part, most: int) -> Iterator[_Record]:
-        with self._open(part) as stream:
+        with self._open(part) as stream, _read(part.name):
             for line in itertools.islice(_filled(stream), most):
                 if part.name == _STDIN:
                     self._looked.append(line)
@@ -108,7 +108,11 @@ class LineSource:
         """Raise for a file whose header has not what is asked for."""
         for part in parts:
             if part.name != _STDIN:
-                with self._open(part) as stream, contextlib.closing(self._csv(stream, part.name, 0)) as records:
+                with (
+                    self._open(part) as stream,
+                    _read(part.name),
+                    contextlib.closing(self._csv(stream, part.name, 0)) as records,
+                ):
                     next(records, None)
 
     def _open(self, part: Part) -> Any:
@@ -179,6 +183,16 @@ class LineSource:
         if settings.id is not None and named is None:
             return None, None, f"{settings.id!r} is missing"
         return named, text, None
+
+
+@contextlib.contextmanager
+def _read(name: str) -> Iterator[None]:
+    """What goes wrong while a file is read: it is cut off in the middle of what is packed, or its disk fails."""
+    try:
+        yield
+    except (OSError, EOFError) as error:
+        said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise UnreadableFile(name, f"cannot be read to its end: {said[:160].lower().rstrip('.')}") from None
 
 
 def _some(records: Iterator[_Record], text: str) -> list[_Record]:

@@ -34,7 +34,7 @@ class ParquetSource:
     def parts(self) -> Iterator[Part]:
         """A file each."""
         for path in self._settings.paths:
-            for place in find(path, self._settings.storage, endings=(".parquet", ".pq")):
+            for place in _found(path, self._settings, (".parquet", ".pq")):
                 with _opened(place) as file:
                     check_schema(self._settings, file.schema_arrow, place.name)
                     yield Part(place.name, place.identity, file.metadata.num_rows, place, place.lasting)
@@ -51,6 +51,10 @@ class ParquetSource:
                     fresh = table.slice(max(start - first, 0))
                     yield as_rows(fresh, self._settings, part.name, max(start, first), kept)
                 first += len(table)
+
+
+def _found(path: str, settings: SourceSettings, endings: tuple[str, ...]) -> list[Place]:
+    return find(path, settings.storage, endings=endings, leave_out=settings.leave_out)
 
 
 def _opened(place: Place) -> Any:
@@ -88,7 +92,7 @@ class ArrowSource:
             places = (
                 _saved_files(place_of(path, self._settings.storage))
                 if self._saved
-                else find(path, self._settings.storage, endings=(".arrow", ".feather", ".ipc"))
+                else _found(path, self._settings, (".arrow", ".feather", ".ipc"))
             )
             for place in places:
                 with _reader(place) as reader:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from unabridged.jobs.disk import on_disk
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
@@ -36,10 +38,11 @@ class Staging:
         name = f"{part:06}-{first:012}-{secrets.token_hex(4)}.arrow"
         hidden, target = self.folder / f".{name}.part", self.folder / name
         try:
-            with pa.OSFile(str(hidden), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-                writer.write_table(table, max_chunksize=_BATCH)
-            _sync(hidden)
-            hidden.replace(target)
+            with on_disk(target):
+                with pa.OSFile(str(hidden), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+                    writer.write_table(table, max_chunksize=_BATCH)
+                _sync(hidden)
+                hidden.replace(target)
         except BaseException:
             hidden.unlink(missing_ok=True)
             raise

@@ -101,7 +101,7 @@ def sweep_sink(
     else:
         sink = SinkSettings(str(path), chunk_vectors=found.chunked, force=True)
         given = source or _itself(Path(path), found, text)
-    settings = JobSettings(given, sink, opener, name=_name(path, opener), folder=folder, **options)
+    settings = JobSettings(given, sink, opener, name=_name(path, opener), folder=folder, in_place=True, **options)
     return run_job(settings, progress=progress, cancel=cancel)
 
 

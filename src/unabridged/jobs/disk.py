@@ -1,0 +1,35 @@
+"""A full disk, in one form and with the place that is full, whichever library was writing."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import sqlite3
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["on_disk"]
+
+_FULL = re.compile(r"no space left|disk is full|quota exceeded", re.IGNORECASE)
+
+
+@contextlib.contextmanager
+def on_disk(path: str | Path) -> Iterator[None]:
+    """While ``path`` is written: no room left is an :class:`OSError` that names it, also where Lance or SQLite say so.
+
+    >>> with on_disk("/disk/out.lance"):
+    ...     raise RuntimeError("lance error: LanceError(IO): No space left on device, …")
+    Traceback (most recent call last):
+    OSError: [Errno 28] No space left on device: '/disk/out.lance'
+    """
+    try:
+        yield
+    except (OSError, RuntimeError, sqlite3.OperationalError) as error:
+        if _FULL.search(str(error)) is None:
+            raise
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from None
