@@ -20,6 +20,7 @@ __all__ = ["Number", "NumberUnit", "find_numbers", "prepare"]
 NumberUnit = Literal["tokens", "chars", "bytes", "inputs", "tokens/min", "requests/min", "other", ""]
 
 _MOST = 24
+_LARGEST = 10**11  # beyond that it is an account, an identifier or a time
 _AFTER: tuple[NumberUnit, ...] = ("tokens/min", "requests/min", "other", "tokens", "bytes", "chars", "inputs")
 _BEFORE: tuple[NumberUnit, ...] = ("tokens/min", "requests/min", "tokens", "chars", "bytes", "inputs")
 # What may stand between a number and its unit: "512) tokens", "512 input tokens", "512 个 token".
@@ -36,12 +37,12 @@ _ONE = re.compile(
 )
 # "8 192 токенов", but not the status in "400 250 items".
 _SPACED = re.compile(
-    r"(?<![\w.,])(?!(?:4\d\d|5\d\d) (?!000))\d{1,3}(?: \d{3})+"
+    r"(?<![\w.,])(?!(?:4\d\d|5\d\d) (?!000))(?!\d{1,3} [45]\d\d[.;!?)])\d{1,3}(?: \d{3})+"
     r"(?=\s?(?:[.,;:!?)]?$|[.;!?)] |jetons?|caracteres|octets|tokens?\b"
     r"|token[ow]|токен|символ|байт|знак|zeichen|znak|bytes))"
 )
 _NUMBER = re.compile(
-    r"(?<![a-z0-9_@])(?<!\d[.:/\-])(?<![a-z)\]][.\-/])"
+    r"(?<![a-z0-9_@*#])(?<!\d[.:/\-])(?<![a-z)\]][.\-/])"
     r"(?P<digits>\d{1,3}(?:[,.]\d{3})+(?!\d)|\d{1,15})(?P<part>\.\d{1,9})?"
     r"(?:\s?(?P<scale>(?:[kmg]i?b|[kmg]i?o|[кмг]б|[km])(?![a-z0-9а-я])|[万萬千만천]))?"
     r"(?!\d|[.:/\-]\d|(?!tok|char|byte|item|input|text|s\b|ms\b|rpm|tpm)[a-z_])"
@@ -113,6 +114,7 @@ def find_numbers(text: str, *, status: int | None = None) -> list[Number]:
         if len(numbers) == _MOST:
             break
     _bind(numbers, text, mark(text) if numbers else [])
+    numbers = [number for number in numbers if number.unit != "other"]  # of words, of seconds
     _bind_ranges(numbers, text)
     return numbers
 
@@ -125,7 +127,7 @@ def _read(found: re.Match[str], text: str, status: int | None) -> Number | None:
     left = text[max(0, found.start() - 32) : found.start()]
     right = text[found.end() : found.end() + 48]
     unit: NumberUnit = "bytes" if scale.endswith(("b", "б", "o")) else _unit_after(right)
-    if unit == "other" or value < 1 or (unit == "" and concept("no quantity after").search(left)):
+    if unit == "other" or not 1 <= value < _LARGEST or (unit == "" and concept("no quantity after").search(left)):
         return None
     if _is_status(value, status, left, right, unit):
         return None
@@ -136,7 +138,7 @@ def _is_status(value: float, status: int | None, left: str, right: str, unit: st
     """A status code: named by its phrase, in brackets after "error", or bare at the start."""
     if not 400 <= value < 600 or value == 512:  # the most usual limit, and no status
         return False
-    if _STATUS_BEFORE.search(left) and (value == status or value in _STATUSES):
+    if (_STATUS_BEFORE.search(left) and value in _STATUSES) or (value == status and not unit):
         return True
     if _NAMES_A_STATUS.match(right) and not left.rstrip().endswith(("of", "is", "than")):
         return True
@@ -199,13 +201,13 @@ def _offset(text: str, end: int, right: str) -> int:
     return text.find(right, end) + len(right) - end if right else 0
 
 
-_SIZES: dict[str, NumberUnit] = {"tok": "tokens", "char": "chars", "byte": "bytes", "word": "other"}
+_SIZES: dict[str, NumberUnit] = {"tok": "tokens", "char": "chars", "byte": "bytes", "word": "other", "sec": "other"}
 
 
 def _marked_after(number: Number, ahead: list[Mark]) -> tuple[NumberUnit, int]:
     """A size where its unit follows soon ("512 of its tokens"), a count where its noun stands beside it."""
     for found in ahead:
-        if found.tag in _SIZES and found.start - number.end <= 24:
+        if found.tag in _SIZES and found.start - number.end <= (2 if found.tag == "sec" else 24):
             return _SIZES[found.tag], found.end
     if number.unit == "inputs":
         return "", number.end + 12  # "50 strings": what follows it is its own
@@ -216,7 +218,7 @@ def _marked_after(number: Number, ahead: list[Mark]) -> tuple[NumberUnit, int]:
 
 
 def _marked_before(behind: list[Mark]) -> NumberUnit:
-    sizes = [found for found in behind if found.tag in _SIZES and found.tag != "word"]
+    sizes = [found for found in behind if found.tag in _SIZES and found.tag in ("tok", "char", "byte")]
     if sizes:
         return _SIZES[sizes[-1].tag]
     for many, noun in pairwise(behind):

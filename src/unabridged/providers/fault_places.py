@@ -61,7 +61,7 @@ _FROM_ONE = re.compile(
     r"|1始まり|1から"
 )
 _TOTAL = re.compile(r"number of (?:\w+ )?(?:inputs?|texts?|items?|documents?)|count of|too many")
-_OUT_OF = re.compile(r"out of (?:range|bounds|data)|index-select|dim size|not in \[0")
+_OUT_OF = re.compile(r"invalid dimensions for input|out of (?:range|bounds|data)|index-select|dim size|not in \[0")
 _DIGITS = re.compile(r"\d+")
 _FIELD = re.compile(
     r"(?:^|[.:-] )(?:invalid (?:value (?:for|of) )?(?:parameter |field |argument )?"

@@ -9,6 +9,7 @@ from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import TYPE_CHECKING
 
+from unabridged.providers.fault_lexicon import mark
 from unabridged.providers.fault_words import terms
 
 if TYPE_CHECKING:
@@ -77,6 +78,22 @@ _UNITS = {
     "секунду": 1.0,
     "сек": 1.0,
     "с": 1.0,
+} | {
+    word: size
+    for size, words in (
+        (
+            1.0,
+            "giay saniye detik วินาที ثانيه ثوان ثواني שניות שנייה שנים सेकंड सेकेंड সেকেন্ড sekund sekundy sekunder seconden",
+        ),
+        (1.0, "sekuntia sekunnin masodperc secunde secunda δευτερολεπτα секунди sek sn sekundach vterin seconds"),
+        (60.0, "phut dakika menit minit นาที دقيقه دقائق דקות דקה मिनट মিনিট minuty minut minuter minutter minuut"),
+        (60.0, "minuuttia minuutin perc minute λεπτα λεπτο хвилин хвилини хвилину minuti minutach"),
+        (
+            3600.0,
+            "gio saat jam ชั่วโมง ساعه שעה שעות घंटे stunden stunde heures heure horas hora ore godzin hodin час часа",
+        ),
+    )
+    for word in words.split()
 }
 _NAMES = "|".join(sorted(map(re.escape, _UNITS), key=len, reverse=True))
 _AMOUNT = rf"\d{{1,9}}(?:[.,]\d{{1,9}})?\s?(?:{_NAMES})(?![a-zа-я])"
@@ -86,6 +103,8 @@ _SPAN = (
     rf"{_AMOUNT}(?:(?:\s|,| and )*{_AMOUNT})*|(?:\d{{1,9}}h)?(?:\d{{1,9}}m)?\d{{1,9}}(?:\.\d{{1,9}})?s\b"
     r"|\d{1,9}h\d{1,9}m\b"
 )
+_ANY_SPAN = re.compile(rf"(?<![\w.,]){_AMOUNT}")
+_FAR = 32
 _BARE = re.compile(
     r"retry[ _-]?after(?:[ _-]?(?P<unit>ms|seconds?|secs?))?'?\s?[:=]?\s?'?(?P<value>\d{1,9}(?:\.\d+)?)"
     r"(?![\d\w.:-])"
@@ -217,6 +236,19 @@ def _said() -> re.Pattern[str]:
     )
 
 
+def _beside_wait(text: str) -> str:
+    """A span of time that stands beside a word for waiting, in any language of the lexicon."""
+    waits = [found for found in mark(text[:2_000]) if found.tag == "wait"]
+    spans = list(_ANY_SPAN.finditer(text[:2_000])) if waits else []
+    near = [
+        (min(abs(wait.start - span.end()), abs(span.start() - wait.end)), span[0])
+        for span in spans[:8]
+        for wait in waits[:8]
+    ]
+    distance, span = min(near, default=(_FAR, ""))
+    return span if distance < _FAR else ""
+
+
 def stated_wait(text: str, fields: Mapping[str, float], codes: Mapping[str, str] | None = None) -> float | None:
     """What the reply itself asks for, in fields (``estimated_time``) or words ("try again in 176ms").
 
@@ -232,5 +264,7 @@ def stated_wait(text: str, fields: Mapping[str, float], codes: Mapping[str, str]
     found = _said().search(text)
     if found:
         return _sane(duration(found["span"] or found["lead"]))
+    if near := _beside_wait(text):
+        return _sane(duration(near))
     bare = _BARE.search(text)
     return _sane(float(bare["value"]) * (0.001 if bare["unit"] == "ms" else 1.0)) if bare else None

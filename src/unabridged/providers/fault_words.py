@@ -13,7 +13,7 @@ from importlib.resources import files
 
 __all__ = ["concept", "lexicon_lines", "normal", "spell_out", "terms"]
 
-_URL = re.compile(r"\b(?:https?|wss?)://[^\s\"'<>)\]}]*")
+_URL = re.compile(r"\b(?:localhost|\d{1,3}(?:\.\d{1,3}){3}):\d{2,5}\b|\b(?:https?|wss?)://[^\s\"'<>)\]}]*")
 _GROUPED = re.compile(r"(?<=\d)[\u00a0\u2009\u202f\u066c'’](?=\d{3}(?!\d))")
 _SPACE = re.compile(r"\s+")
 _CLASSES = re.compile(r"(?<![A-Za-z0-9/])[A-Z][a-z]+(?:[A-Z][a-z]+){1,11}(?![A-Za-z0-9])")
