@@ -55,9 +55,14 @@ def test_a_question_answered_by_a_chat_model(uri, capsys):
     assert out.startswith("Alice works at Acme. [1]\n")
     assert "--bytes" in out
     assert run(["query", "Where does Alice work?", "--uri", uri, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["known"] is True
+    told = json.loads(capsys.readouterr().out)
+    assert told["known"] is None, "nobody has answered"
+    assert told["degraded"][-1]["advice"].startswith("--chat MODEL")
     assert run(["query", "Where does Alice work?", "--uri", uri]) == 0
-    assert "no chat model" in capsys.readouterr().err
+    out, err = capsys.readouterr()
+    assert "no chat model is configured: these are the passages, and no answer; --chat MODEL" in err
+    assert "Alice" in out
+    assert "--bytes" in out, "where each passage stands"
 
 
 def test_a_timeline_and_an_evaluation(uri, tmp_path, capsys):

@@ -105,7 +105,8 @@ def test_without_a_chat_model_it_says_so(call):
 def test_deferred_and_worked_off(call, server):
     out, err = call(TEXT, "--defer")
     assert "1 graph to make" in out
-    assert "work_pending" in err
+    assert "the graph is made later" in err
+    assert "unabridged pending" in out
     assert call(command="pending")[0] == "1 graph, 0 failed, 0 waiting, 0 held\n"
     assert json.loads(call("--json", command="pending")[0])["done"] == 0
 
