@@ -12,7 +12,19 @@ from page_serving import Looking, until
 
 import unabridged
 
-VIEWS = ["preview", "search", "graph", "artifacts", "sessions", "vectors", "inferences", "jobs", "settings"]
+VIEWS = [
+    "preview",
+    "search",
+    "graph",
+    "artifacts",
+    "images",
+    "series",
+    "sessions",
+    "vectors",
+    "inferences",
+    "jobs",
+    "settings",
+]
 
 
 def texts(page, selector):
@@ -312,11 +324,14 @@ def test_jobs_are_followed_live(looking, tmp_path, monkeypatch):
         try:
             assert held.wait(30)
             page.get_by_role("article", name="Job harbour-notes").get_by_text("running").wait_for(timeout=12_000)
+            page.get_by_text("Settings and failures").click()
         finally:
             go_on.set()
         assert running.result(60).status == "done"
     page.get_by_role("article", name="Job harbour-notes").get_by_text("done", exact=True).wait_for(timeout=12_000)
     assert "900" in page.inner_text("main")
+    assert page.evaluate("document.activeElement.textContent") == "Settings and failures"  # what changes stays in place
+    assert page.get_by_label("Settings", exact=True).is_visible()
     until(page, "document.getElementById('status').textContent.includes('is done')")
 
 
@@ -425,7 +440,7 @@ def test_less_motion_is_no_motion(browser, root):
 
 
 HOSTILE_PLACES = (
-    "artifacts", "graph", "sessions", "inferences", "vectors?of=edges:", "vectors?of=entities:", "search?q=img%20onerror%20hacked%20script",
+    "artifacts", "images/%3Cimg%20src=x%20onerror=hacked=1%3E", "series/%3Csvg%2Fonload=hacked=1%3E?since=%3Cb%3E", "graph", "sessions", "inferences", "vectors?of=edges:", "vectors?of=entities:", "search?q=img%20onerror%20hacked%20script",
     "search?q=%3Cimg%20src%3Dx%20onerror%3D%22window.hacked%3D1%22%3E&session=%3Csvg%2Fonload%3Dwindow.hacked%3D1%3E&kind=%3Cb%3E", "entity/%3Cimg%20src=x%20onerror=hacked=1%3E",
     "graph?around=%3Cscript%3Ewindow.hacked=1%3C/script%3E", "%3Cimg%20src=x%20onerror=window.hacked=1%3E", "artifacts/%22%3E%3Cimg%20src=x%20onerror=window.hacked=1%3E?start=x",
 )  # fmt: skip
@@ -514,6 +529,11 @@ def test_a_server_that_is_gone_is_told_of(looking):
     page.route("**/v1/**", lambda route: route.abort())
     page.get_by_role("link", name="Sessions").click()
     page.get_by_text("The server does not answer").first.wait_for()
+    page.get_by_role("link", name="Graph").click()
+    page.get_by_role("alert").get_by_text("The server does not answer").wait_for()
+    page.unroute("**/v1/**")
+    page.get_by_role("button", name="Try again").click()
+    until(page, "window.unabridgedScene?.count > 0")
     looking.faults.clear()
 
 
@@ -527,6 +547,8 @@ def test_an_empty_memory_says_what_comes(browser, tmp_path):
         for view, words in {
             "graph": "No entities yet",
             "artifacts": "Nothing remembered yet",
+            "images": "No images",
+            "series": "No series",
             "sessions": "No sessions",
             "vectors": "No vectors",
             "inferences": "No model was called yet",

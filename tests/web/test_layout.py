@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from unabridged.server.layout import arrange, project
+from unabridged.server.layout import _parts, arrange, project
 
 
 def _two_rings(size):
@@ -40,6 +40,26 @@ def test_no_two_nodes_lie_on_each_other_and_the_picture_stays_the_same():
     assert np.array_equal(places, again)
     far = np.linalg.norm(places[:, None] - places[None], axis=2)[np.triu_indices(count, 1)]
     assert far.min() > 1e-4
+
+
+def test_loose_parts_stand_around_the_whole_and_do_not_squeeze_it():
+    ring = np.stack((np.arange(200), (np.arange(200) + 1) % 200))
+    pairs = np.arange(200, 240).reshape(2, -1)
+    places = arrange(300, *np.concatenate((ring, pairs), axis=1))  # 200 in a ring, 20 pairs, 60 alone
+    whole, others = places[:200], places[200:]
+    middle = whole.mean(axis=0)
+    assert np.linalg.norm(whole - middle, axis=1).max() < np.linalg.norm(others - middle, axis=1).min()
+    assert np.linalg.norm(whole - middle, axis=1).max() > 0.5  # most of the picture is the whole's
+    assert np.linalg.norm(places[pairs[0]] - places[pairs[1]], axis=1).max() < 0.2
+    assert np.ptp(places, axis=0).min() > 1.4  # it fills the square around the disc
+
+
+def test_parts_are_found_along_a_path_of_any_length():
+    count = 5000
+    order = np.random.default_rng(5).permutation(count)
+    part = _parts(count + 3, order[:-1], order[1:])
+    assert len(np.unique(part)) == 4
+    assert len(np.unique(part[:count])) == 1
 
 
 def test_loops_and_twins_pull_nothing_apart():

@@ -9,6 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from unabridged.errors import MissingExtra
+from unabridged.server import page
 from unabridged.server.page import POLICY, assets
 
 WEB = Path(str(files("unabridged"))) / "web"
@@ -85,3 +87,37 @@ def test_every_import_leads_to_a_file():
     for path in SOURCES:
         for target in re.findall(r"(?:from|import\()\s*\"(\.[^\"]+)\"", path.read_text("utf-8")):
             assert (path.parent / target).resolve().is_file(), f"{path.name} imports {target}"
+
+
+IMPORTED = re.compile(r'^import .* from "([^"]+)\.js";$', re.MULTILINE)
+
+
+def _needs(name):
+    """All that a module imports, and what that imports, by their paths under ``js``."""
+    found, wanted = set(), [name]
+    while wanted:
+        at = wanted.pop()
+        if at not in found:
+            found.add(at)
+            folder = (WEB / "js" / at).parent
+            paths = IMPORTED.findall((WEB / "js" / f"{at}.js").read_text("utf-8"))
+            wanted.extend(str((folder / path).resolve().relative_to(WEB.resolve() / "js")) for path in paths)
+    return found
+
+
+def test_all_that_a_view_needs_is_asked_for_before_it_is_loaded():
+    index = (WEB / "index.html").read_text("utf-8")
+    always = set(re.findall(r"js/(\w+)\.js", index)) | _needs("app")
+    listed = dict(re.findall(r"^    (\w+): \[(.*)\],$", (WEB / "js" / "theme.js").read_text("utf-8"), re.MULTILINE))
+    views = re.findall(r'path: "(\w+)".*import\("\./(views/\w+)\.js"\)', (WEB / "js" / "app.js").read_text("utf-8"))
+    assert len(views) == len(listed)
+    for path, module in views:
+        assert set(re.findall(r'"([\w/]+)"', listed[path])) == _needs(module) - always, path
+
+
+def test_where_the_store_is_missing_the_page_comes_all_the_same(monkeypatch):
+    def missing(_place):
+        raise MissingExtra("lancedb", "memory")
+
+    monkeypatch.setattr(page, "Lake", missing)
+    page._import_store()

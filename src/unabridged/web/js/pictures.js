@@ -104,7 +104,7 @@ export async function large(image) {
   const element = drawing(data, { alt: named(image), class: "picture" });
   await new Promise((done) => { element.onload = done; element.onerror = done; });
   if (element.naturalWidth) facts.textContent += `, ${element.naturalWidth} × ${element.naturalHeight}`;
-  const shown = element.naturalWidth ? element : h("div", { class: "note" }, `Browsers do not show ${kindOf(image)} files.`);
+  const shown = element.naturalWidth ? element : h("div", { class: "note" }, `Browsers do not show ${kindOf(image)} files, or this one is damaged.`);
   return [shown, h("div", { class: "line spread" }, facts, h("button", { type: "button", class: "button little", onClick: () => save(image, data) }, "Save the file"))];
 }
 
