@@ -64,6 +64,7 @@ _ACTUAL_FIELDS = (
 )
 _UNIT_TAGS: dict[str, NumberUnit] = {"tok": "tokens", "char": "chars", "byte": "bytes"}
 _SIZE_TAGS = frozenset(("tok", "char", "byte", "size", "count", "text", "item"))
+_BARE_NAMES = frozenset(("n", "num", "cur", "size", "len"))
 _ROLE_TAGS = frozenset(("max", "got"))
 _SHAPES = re.compile(
     r"inclusive range \[-?\d+, ?(?P<last>\d+)\]"
@@ -196,7 +197,7 @@ def _by_names(
     """Fields that no list names: ``max_tok``, ``tokens_found``, ``longitud_maxima``."""
     known = actual
     for name, value in fields.items():
-        tags = {found.tag for found in mark(spell_out(name))}
+        tags = {found.tag for found in mark(spell_out(name))} | ({"count"} if name in _BARE_NAMES else set())
         if value < 1 or "output" in tags or not tags & (_SIZE_TAGS | _ROLE_TAGS):
             continue
         counts: NumberUnit = "inputs" if tags & {"text", "item"} and not tags & {"size"} else ""

@@ -196,7 +196,8 @@ def _counted(marks: list[Mark], text: str) -> bool:
         if many.tag in ("toomany", "count"):
             cut = _CLAUSE.search(text, many.end)
             end = min(many.end + 20, cut.start() if cut else len(text))
-            start = many.start - 3 if text[many.start] > "\u3000" else many.start  # 文書が多すぎ
+            # 文書が多すぎ, "metin sayısı": a noun beside it, before it
+            start = many.start - (3 if text[many.start] > "\u3000" else 1 if many.tag == "count" else 0)
             nouns = [found for found in marks if found.tag in _NOUNS and start <= found.end and found.start < end]
             if nouns and nouns[0].tag in ("text", "item") and not _goes_on(nouns):
                 return True

@@ -219,13 +219,21 @@ def _unit(seen: Seen, measured: Measured) -> Unit:
         return "tokens"
     if seen.says(_STRINGS):
         return "chars"
-    weighed = "body" in seen.told_too_much or (seen.status == 413 and _of_the_request(seen))
+    weighed = "body" in seen.told_too_much or (
+        seen.status == 413 and _of_the_request(seen) and "tok" not in seen.told_too_much
+    )
     return "bytes" if weighed or seen.says(_BYTES) or (seen.status == 413 and seen.overflow < 0.7) else "tokens"
 
 
 def _of_the_request(seen: Seen) -> bool:
-    """A request is too large, and neither a text of it nor a model's window is named."""
-    return "request" in seen.told_too_much and not seen.told_too_much & {"text", "context", "each", "tok", "char"}
+    """A batch, or a request without a unit, is too large; neither a text nor a model's window is named.
+
+    A request of too many tokens is mostly one text: what a model refuses, not a server.
+    """
+    told = seen.told_too_much
+    if told & {"text", "context", "each"}:
+        return False
+    return "batch" in told or ("request" in told and not told & {"tok", "char"})
 
 
 def _is_whole_request(seen: Seen, measured: Measured) -> bool:
