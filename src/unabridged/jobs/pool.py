@@ -24,8 +24,10 @@ from unabridged.embedding.batching import DEFAULT_INPUTS
 from unabridged.errors import ConfigError, JobError
 from unabridged.jobs.embed import run_shard
 from unabridged.jobs.flow import workers_for
+from unabridged.jobs.meter import Stopped
 from unabridged.jobs.pool_worker import Kind, work
 from unabridged.jobs.shard import joined, pieces
+from unabridged.types import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -153,10 +155,10 @@ class PoolRunner:
         with self._mutex:
             waiting, self._waiting = list(self._waiting), deque()
             workers = list(self._workers)
-        for piece in waiting:
-            piece.of.future.cancel()
         for worker in workers:
             worker.tell((Kind.HALT, None))
+        for piece in waiting:
+            piece.of.failed(Stopped("the job was asked to end", Fault("quota")))
 
     def close(self) -> None:
         """Let the processes go, and remove their answers if all of them are noted.

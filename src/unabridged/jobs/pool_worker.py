@@ -10,7 +10,7 @@ import signal
 import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from unabridged.errors import JobError
 from unabridged.jobs.answers import Answers
@@ -44,7 +44,7 @@ def work(line: Connection, settings: JobSettings, threads: int) -> None:
     """The whole life of a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the job's own process is asked, and says what is to be done
     status = 1
-    with contextlib.suppress(EOFError, OSError):  # the job's process is gone: nothing may be sent, or paid, for nobody
+    with contextlib.suppress(EOFError, OSError):  # the job's process is gone
         Serving(line, settings, threads).run()
         status = 0
     os._exit(status)  # everything is closed; the interpreter's own way out takes longer than a request
@@ -67,15 +67,20 @@ class Serving:
             return
         self._tell(Kind.READY, None, None)
         with embedder, ThreadPoolExecutor(self._threads, "unabridged-piece") as pool:
-            while True:
-                kind, value = self._line.recv()
-                if kind is Kind.END:
-                    return
-                if kind is Kind.HALT:
-                    HALTED.set()
-                else:
-                    number, first, piece = value
-                    pool.submit(self._embed, number, first, piece, embedder)
+            try:
+                while (message := self._line.recv())[0] is not Kind.END:
+                    self._heard(*message, pool, embedder)
+            except (EOFError, OSError):  # nobody is there: what is under way is paid for and kept, nothing else is sent
+                HALTED.set()
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
+
+    def _heard(self, kind: Kind, value: Any, pool: ThreadPoolExecutor, embedder: Embedder) -> None:
+        if kind is Kind.HALT:
+            HALTED.set()
+            return
+        number, first, piece = value
+        pool.submit(self._embed, number, first, piece, embedder)
 
     def _embed(self, number: int, first: int, piece: Shard, embedder: Embedder) -> None:
         try:
