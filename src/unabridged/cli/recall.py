@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path  # noqa: TC003 - typer reads annotations as it runs
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +16,9 @@ from unabridged.cli.memory_options import Config, Dataset, Json, Metadata, Model
 from unabridged.cli.memory_print import show, shown
 from unabridged.cli.recall_print import answered, cited, data_of, explained, hits
 
+if TYPE_CHECKING:
+    from unabridged.memory import Memory
+
 __all__ = ["register"]
 
 ChatModel = Annotated[str | None, typer.Option("--chat", help="The chat model that answers.")]
@@ -23,7 +26,9 @@ ChatUrl = Annotated[
     str,
     typer.Option("--chat-url", envvar="OPENAI_BASE_URL", help="Its OpenAI-compatible address; key: OPENAI_API_KEY."),
 ]
-Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="The most hits.")]
+Limit = Annotated[
+    int | None, typer.Option("--limit", "-n", min=1, max=1000, help="The most hits; 10, or as configured.")
+]
 Kinds = Annotated[list[str] | None, typer.Option("--kinds", help="passage, summary, document, fact, entity; several.")]
 Kind = Annotated[str | None, typer.Option("--kind", help="Only knowledge, or only memory.")]
 SessionOf = Annotated[str | None, typer.Option("--session", help="Only of a session.")]
@@ -33,10 +38,11 @@ KnownAt = Annotated[str | None, typer.Option("--known-at", help="What the memory
 History = Annotated[bool, typer.Option("--history", help="Facts that ended, too.")]
 Expired = Annotated[bool, typer.Option("--expired", help="Texts that have run out, too.")]
 Lanes = Annotated[list[str] | None, typer.Option("--lane", help="vector, text, names, graph; several.")]
-Passes = Annotated[int, typer.Option("--passes", min=1, max=2, help="2: go on into the documents found.")]
+Passes = Annotated[int | None, typer.Option("--passes", min=1, max=2, help="2: go on into the documents found; 1.")]
 Budget = Annotated[int | None, typer.Option("--budget", min=1, help="Tokens of the pack.")]
 Threshold = Annotated[float | None, typer.Option("--threshold", min=0, max=1, help="The least score; 0 for all.")]
-Diversity = Annotated[float, typer.Option("--diversity", min=0, max=1, help="Prefer what says something else.")]
+Rerank = Annotated[bool, typer.Option("--rerank/--no-rerank", help="Ask the configured cross-encoder.")]
+Diversity = Annotated[float | None, typer.Option("--diversity", min=0, max=1, help="Prefer what says something else.")]
 
 
 def register(parent: typer.Typer) -> None:
@@ -48,7 +54,7 @@ def register(parent: typer.Typer) -> None:
 def _recall(
     query: Annotated[str, typer.Argument(help="What to look for.")],
     *,
-    limit: Limit = 10,
+    limit: Limit = None,
     kinds: Kinds = None,
     kind: Kind = None,
     session: SessionOf = None,
@@ -59,10 +65,11 @@ def _recall(
     history: History = False,
     expired: Expired = False,
     lane: Lanes = None,
-    passes: Passes = 1,
-    diversity: Diversity = 0.0,
+    passes: Passes = None,
+    diversity: Diversity = None,
     threshold: Threshold = None,
     budget: Budget = None,
+    rerank: Rerank = True,
     pack: Annotated[bool, typer.Option("--pack", help="What a model would be given, within --budget.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Why each hit stands where it does.")] = False,
     config: Config = None,
@@ -84,6 +91,8 @@ def _recall(
     given |= {"kinds": kinds, "lanes": lane, "passes": passes, "diversity": diversity, "threshold": threshold}
     embedder = chosen_embedder(config, model, default=True)
     with opened(uri, dataset, config=config, read_only=True, embedder=embedder) as memory:
+        _configure(memory, config)
+        given |= {} if rerank else {"rerank": False}
         found = memory.recall(query, limit=limit, budget_tokens=budget, explain=explain, **given)
     if as_json:
         show(data_of(found))
@@ -106,13 +115,13 @@ def _recall(
 def _query(
     question: Annotated[str, typer.Argument(help="What to ask.")],
     *,
-    limit: Limit = 10,
+    limit: Limit = None,
     kind: Kind = None,
     session: SessionOf = None,
     metadata: Metadata = None,
     as_of: AsOf = None,
     known_at: KnownAt = None,
-    passes: Passes = 1,
+    passes: Passes = None,
     budget: Budget = None,
     config: Config = None,
     model: Model = None,
@@ -133,6 +142,7 @@ def _query(
     embedder = chosen_embedder(config, model, default=True)
     options: dict[str, Any] = {"embedder": embedder, "chat": _chat(config, chat, chat_url)}
     with opened(uri, dataset, config=config, **options) as memory:
+        _configure(memory, config)
         found = memory.query(question, limit=limit, budget_tokens=budget, **given)
     if as_json:
         show(data_of(found))
@@ -140,6 +150,15 @@ def _query(
     for each in found.degraded:
         warn(f"without {each.lane}: {joined(each.reason, each.advice, WORDS)}")
     answered(found)
+
+
+def _configure(memory: Memory, config: str | None) -> None:
+    """What the section ``recall`` says, for what the command line does not."""
+    if config:
+        from unabridged.config import load_config
+
+        memory.defaults = load_config(config).recall()
+        memory.own(memory.defaults.get("rerank"))
 
 
 def _chat(config: str | None, chat: str | None, chat_url: str) -> Any:
@@ -184,9 +203,9 @@ def _timeline(
 @memory_app.command("evaluate", no_args_is_help=True)
 def _evaluate(
     golden: Annotated[Path, typer.Argument(help="Questions and what should answer them, as JSON lines.")],
-    limit: Limit = 10,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="The most hits.")] = 10,
     lane: Lanes = None,
-    passes: Passes = 1,
+    passes: Passes = None,
     config: Config = None,
     model: Model = None,
     uri: Uri = None,
@@ -207,6 +226,7 @@ def _evaluate(
     questions = read_golden(golden)
     embedder = chosen_embedder(config, model, default=True)
     with opened(uri, dataset, config=config, read_only=True, embedder=embedder) as memory:
+        _configure(memory, config)
         found = evaluate(memory, questions, limit=limit, lanes=lane, passes=passes)
         index = index_recall(memory)
     if as_json:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr
+from pydantic.alias_generators import to_camel
 
 from unabridged.config.build import chunking_of
 from unabridged.config.model import ChunkingSettings
@@ -83,6 +84,23 @@ def _figures(config: Config, embedder: Embedder) -> Iterator[Figure]:
     yield Figure("pooling", pooling, _origin(config, "pooling") or ("compat" if compat else "default"))
     folder = "off" if embedder.cache is None else str(embedder.cache.folder)
     yield Figure("cache", folder, _origin(config, "cache") or "default")
+    yield from _recalls(config)
+
+
+def _recalls(config: Config) -> Iterator[Figure]:
+    """What a recall takes where a call says nothing."""
+    from unabridged.memory.recall.settings import Settings as Recalling
+
+    given, default = config.settings.recall, Recalling()
+    for name in ("limit", "budget_tokens", "threshold", "kinds", "lanes", "passes", "diversity", "recency"):
+        value = getattr(given, name)
+        shown = getattr(default, name) if value is None else value
+        told = ", ".join(shown) if isinstance(shown, list | tuple) else "off" if shown is None else shown
+        origin = config.block.origin(("recall", to_camel(name))) or "default"
+        yield Figure(f"recall {name.replace('_', ' ')}", told, origin)
+    reranker = given.rerank
+    named = "off" if reranker is None else " ".join(filter(None, (reranker.provider, reranker.model)))
+    yield Figure("recall rerank", named, config.block.origin(("recall", "rerank")) or "default")
 
 
 def _limits(config: Config, embedder: Embedder) -> Iterator[Figure]:

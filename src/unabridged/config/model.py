@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from unabridged.config.model_job import JobSection  # noqa: TC001 pydantic reads it
 from unabridged.config.model_memory import ChatSettings, MemorySettings, WebSearchSettings
+from unabridged.config.model_recall import RecallSection
 from unabridged.config.section import (
     CacheChoice,
     CacheSettings,
@@ -254,6 +255,9 @@ class Settings(Section):
     chat: ChatSettings | None = Field(default=None, description="The chat model that the memory and segmenters ask.")
     websearch: WebSearchSettings | None = Field(default=None, description="What web searches ask.")
     memory: MemorySettings = Field(default_factory=MemorySettings, description="How the memory keeps what it is told.")
+    recall: RecallSection = Field(
+        default_factory=RecallSection, description="What a recall takes where a call says nothing."
+    )
     server: ServerSection = Field(default_factory=ServerSection, description="For `unabridged serve`.")
     job: JobSection | None = Field(default=None, description="For `unabridged job run`.")
     retrieval: RetrievalSettings | None = Field(default=None, description="For the memory.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from unabridged.errors import InputError, NotFound, StoreError
 from unabridged.memory import erasure, exchange, snapshots
 from unabridged.memory.asking.asking import asker_of
-from unabridged.memory.catalog import NO_DATASET, Catalog, DatasetInfo, named_place, untouched
+from unabridged.memory.catalog import NO_DATASET, Catalog, DatasetInfo, files_of, named_place, untouched
 from unabridged.memory.commits import Fixed, Source, Store, View
 from unabridged.memory.deletion import Deletion, checked_policy, remove, withdraw
 from unabridged.memory.filling import refill
@@ -343,7 +343,7 @@ class Memory(Recalling, Remembering):
 
     def _view(self, view: View) -> Recalling:
         reader = Recalling(Fixed(view))
-        reader.embedder = self.embedder
+        reader.embedder, reader.defaults = self.embedder, self.defaults
         return reader
 
     # -- keeping --------------------------------------------------------------------------------------
@@ -380,4 +380,4 @@ def _files(catalog: Catalog, info: DatasetInfo) -> Files:
         return FolderFiles(folder)
     if catalog.lake.uri.startswith("memory://"):
         return HereFiles()
-    return ArrowFiles(f"{catalog.lake.uri.rstrip('/')}/{info.id}.files")
+    return ArrowFiles(files_of(catalog.lake, info.id), catalog.lake.options)

@@ -2,7 +2,8 @@
 
 Behind HTTP they speak one of three shapes: Text Embeddings Inference's ``/rerank`` (``texts``, a bare list comes
 back), Cohere's and Jina's (``documents``, ``results``), Voyage's (``data``). In this process, any object with
-``predict`` over pairs, such as sentence-transformers' ``CrossEncoder``, or a function.
+``predict`` over pairs, such as sentence-transformers' ``CrossEncoder``, or a function; :func:`open_reranker` loads
+those of sentence-transformers and fastembed by name. No package on PyPI brings a cross-encoder's weights along.
 
 Sources: https://huggingface.github.io/text-embeddings-inference/, https://docs.cohere.com/reference/rerank,
 https://jina.ai/reranker/, https://docs.voyageai.com/docs/reranker
@@ -12,9 +13,11 @@ from __future__ import annotations
 
 import math
 import os
+import threading
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from unabridged.errors import ConfigError
+from unabridged.errors import ConfigError, MissingExtra
 from unabridged.providers.http import Call, HttpHost
 from unabridged.providers.replies import bad_reply
 
@@ -23,7 +26,15 @@ if TYPE_CHECKING:
 
     from unabridged.providers.http import Answer
 
-__all__ = ["HttpReranker", "LocalReranker", "Reranker", "as_reranker"]
+__all__ = [
+    "FastEmbedReranker",
+    "HttpReranker",
+    "LocalReranker",
+    "Reranker",
+    "SentenceTransformersReranker",
+    "as_reranker",
+    "open_reranker",
+]
 
 Shape = Literal["tei", "cohere", "jina", "voyage"]
 _BATCH = {"tei": 32, "cohere": 1000, "jina": 1000, "voyage": 1000}  # texts a request, as the servers come configured
@@ -84,7 +95,7 @@ class HttpReranker:
         for start in range(0, len(texts), self.batch):
             part = list(texts[start : start + self.batch])
             found += self._read(self.http.call(Call(self._path, body=self._body(query, part))), len(part))
-        return found
+        return _shares(found)  # once for all: a request's scores alone may look like shares and be none
 
     def close(self) -> None:
         """Close its connections."""
@@ -116,7 +127,7 @@ class HttpReranker:
             scores[at] = float(score)
         if len(scores) != count:
             raise bad_reply(f"{len(scores)} scores for {count} texts", provider=self.shape)
-        return _shares([scores[at] for at in range(count)])
+        return [scores[at] for at in range(count)]
 
 
 class LocalReranker:
@@ -135,12 +146,95 @@ class LocalReranker:
             scores = self.model.predict([(query, text) for text in texts])
         else:
             scores = self.model(query, list(texts))
-        found = [float(score) for score in scores]
-        if len(found) != len(texts) or not all(map(math.isfinite, found)):
-            raise bad_reply(
-                f"{len(found)} scores for {len(texts)} texts, or some that are no numbers", provider="local"
-            )
-        return _shares(found)
+        return _checked(scores, len(texts), "local")
+
+
+class _Loaded:
+    """A local cross-encoder that is loaded when it is first asked, and asked by one thread at a time."""
+
+    name: str
+    module: str
+
+    def __init__(self, model: str | None = None, *, batch_inputs: int = 32, **options: Any) -> None:
+        if model is None:
+            raise ConfigError("rerank.model", f"not given; name a cross-encoder of {self.name}, or its folder")
+        if find_spec(self.module) is None:
+            raise MissingExtra(self.name, self.name)
+        self.model, self.batch, self._options = model, batch_inputs, options
+        self._mutex = threading.Lock()
+        self._loaded: Any = None
+
+    def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
+        """How well each text answers the query."""
+        if not texts:
+            return []
+        with self._mutex:
+            if self._loaded is None:
+                self._loaded = self._load()
+            return _checked(self._scores(query, list(texts)), len(texts), self.name)
+
+    def close(self) -> None:
+        """Let go of the model."""
+        self._loaded = None
+
+    def __repr__(self) -> str:
+        """What it is."""
+        return f"{type(self).__name__}({self.model!r})"
+
+    def _load(self) -> Any:
+        raise NotImplementedError
+
+    def _scores(self, query: str, texts: list[str]) -> Any:
+        raise NotImplementedError
+
+
+class SentenceTransformersReranker(_Loaded):
+    """A ``CrossEncoder`` of sentence-transformers, by name or folder; ``options`` go to it. It cuts at its length."""
+
+    name = "sentence-transformers"
+    module = "sentence_transformers"
+
+    def _load(self) -> Any:
+        from sentence_transformers import CrossEncoder
+
+        return CrossEncoder(self.model, **self._options)
+
+    def _scores(self, query: str, texts: list[str]) -> Any:
+        pairs = [(query, text) for text in texts]
+        return self._loaded.predict(pairs, batch_size=self.batch, show_progress_bar=False)
+
+
+class FastEmbedReranker(_Loaded):
+    """A ``TextCrossEncoder`` of fastembed , by name; ``options`` go to it: ``cache_dir``, ``specific_model_path``."""
+
+    name = "fastembed"
+    module = "fastembed"
+
+    def _load(self) -> Any:
+        from fastembed.rerank.cross_encoder import TextCrossEncoder
+
+        return TextCrossEncoder(self.model, **self._options)
+
+    def _scores(self, query: str, texts: list[str]) -> Any:
+        return list(self._loaded.rerank(query, texts, batch_size=self.batch))
+
+
+def open_reranker(provider: str, **options: Any) -> Reranker:
+    """A cross-encoder by whose it is: ``tei``, ``cohere``, ``jina``, ``voyage``, or a package that runs it here.
+
+    Raises :class:`~unabridged.errors.ConfigError` for what is missing, :class:`~unabridged.errors.MissingExtra`
+    where the package is.
+
+    >>> open_reranker("tei", base_url="http://localhost:8081")
+    HttpReranker('tei', host='localhost:8081')
+    """
+    local = {"sentence-transformers": SentenceTransformersReranker, "fastembed": FastEmbedReranker}
+    if provider not in local:
+        return HttpReranker(provider, **options)  # type: ignore[arg-type]
+    for name in ("base_url", "path", "timeout", "api_key"):
+        if name in options:
+            raise ConfigError(f"rerank.{name}", f"{provider} runs in this process: it has none")
+    return local[provider](**options)
 
 
 def as_reranker(given: Any) -> Reranker:
@@ -152,6 +246,13 @@ def as_reranker(given: Any) -> Reranker:
     if hasattr(given, "predict") or callable(given):
         return LocalReranker(given)
     raise ConfigError("rerank", f"found a {type(given).__name__}, expected a reranker, a function, or a shape's name")
+
+
+def _checked(scores: Any, count: int, provider: str) -> list[float]:
+    found = [float(score) for score in scores]
+    if len(found) != count or not all(map(math.isfinite, found)):
+        raise bad_reply(f"{len(found)} scores for {count} texts, or some that are no numbers", provider=provider)
+    return _shares(found)
 
 
 def _shares(scores: list[float]) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from unabridged.memory.gather import identity
@@ -24,12 +25,13 @@ class Recalling(Reader):
 
     embedder: EmbedderLike | None = None
     asker: Any = None
+    defaults: Mapping[str, Any] = MappingProxyType({})
 
     def recall(
         self,
         query: str,
         *,
-        limit: int = 10,
+        limit: int | None = None,
         budget_tokens: int | None = None,
         kinds: str | Iterable[str] | None = None,
         kind: str | None = None,
@@ -44,9 +46,9 @@ class Recalling(Reader):
         include_history: bool = False,
         include_expired: bool = False,
         lanes: str | Iterable[str] | None = None,
-        passes: int = 1,
+        passes: int | None = None,
         rerank: Any = None,
-        diversity: float = 0.0,
+        diversity: float | None = None,
         threshold: float | None = None,
         recency: float | None = None,
         prefer_session: str | None = None,
@@ -55,6 +57,7 @@ class Recalling(Reader):
     ) -> Recalled:
         """What matters for a query, best first, each with its evidence; and a pack of it for a prompt.
 
+        What is not given is as the memory's ``defaults`` say (the section ``recall`` of a configuration sets them).
         ``kinds`` are of hits: ``passage``, ``summary``, ``document``, ``fact``, ``entity`` (all by default).
         ``kind``, ``session_id``, ``source``, ``document``, ``metadata`` and ``created_since`` / ``created_until``
         say which artifacts may answer. ``as_of`` asks what was true then, ``known_at`` what the memory knew then.
@@ -94,6 +97,7 @@ class Recalling(Reader):
             include_expired=include_expired,
         )
         settings = Settings.of(
+            self.defaults,
             limit=limit,
             budget_tokens=budget_tokens,
             kinds=kinds,

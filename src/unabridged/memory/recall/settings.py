@@ -51,13 +51,16 @@ class Settings:
     vector: Any = None
 
     @classmethod
-    def of(cls, **given: Any) -> Settings:
-        """Settings from what a caller gave: ``None`` for a default, one name or several.
+    def of(cls, defaults: Mapping[str, Any] | None = None, /, **given: Any) -> Settings:
+        """Settings from what a caller gave: ``None`` for a default, one name or several; ``rerank=False`` for none.
 
         >>> Settings.of(kinds="fact", threshold=None).kinds
         ('fact',)
+        >>> Settings.of({"limit": 5}).limit, Settings.of({"limit": 5}, limit=7).limit
+        (5, 7)
         """
-        chosen = {name: value for name, value in given.items() if value is not None}
+        known = {**(defaults or {}), **{name: value for name, value in given.items() if value is not None}}
+        chosen = {name: value for name, value in known.items() if (name, value) != ("rerank", False)}
         for name in ("kinds", "lanes"):
             if name in chosen:
                 chosen[name] = (chosen[name],) if isinstance(chosen[name], str) else tuple(chosen[name])

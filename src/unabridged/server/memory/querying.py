@@ -31,7 +31,7 @@ class Scope(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    limit: int = Field(default=10, ge=1, le=1000, description="Hits at the most.")
+    limit: int | None = Field(default=None, ge=1, le=1000, description="Hits at the most; as configured, or 10.")
     budget_tokens: int | None = Field(default=None, ge=1, le=1_000_000, description="Room of the pack; default 4,000.")
     kinds: list[HitKind] | None = Field(default=None, description="Of hits; default all.")
     kind: str | None = Field(default=None, description="Of artifacts: knowledge or memory.")
@@ -45,8 +45,8 @@ class Scope(BaseModel):
     include_history: bool = Field(default=False, description="Facts that have ended as well.")
     include_expired: bool = False
     lanes: list[Lane] | None = Field(default=None, description="Ways to search; default all.")
-    passes: Literal[1, 2] = Field(default=1, description="2: also the other passages of the documents found.")
-    diversity: float = Field(default=0.0, ge=0, le=1, description="How much hits should differ.")
+    passes: Literal[1, 2] | None = Field(default=None, description="2: also the other passages of the documents found.")
+    diversity: float | None = Field(default=None, ge=0, le=1, description="How much hits should differ.")
     threshold: float | None = Field(default=None, ge=0, le=1, description="Least score of a hit.")
     recency: float | None = Field(default=None, gt=0, le=1e6, description="Age in days that counts half as much.")
     prefer_session: str | None = Field(default=None, description="Put forward what was said in this session.")

@@ -1,0 +1,119 @@
+"""The section recall: what a call does not say is as configured, by every door alike (P2, P5, P6)."""
+
+import json
+
+import jsonschema
+import pytest
+from typer.testing import CliRunner
+
+from unabridged import load_config
+from unabridged.cli.app import app
+from unabridged.config import json_schema
+from unabridged.errors import ConfigError
+from unabridged.providers.rerank import HttpReranker
+from unabridged.server.memory.querying import QueryRequest, RecallRequest
+
+TEXTS = [f"Note {n}: the boiler of house {n} was serviced in May." for n in range(12)]
+
+
+def configured(place, **recall):
+    return {"embedding": {"provider": "hashing", "cache": False}, "dbPath": str(place), "recall": recall}
+
+
+def test_what_a_call_does_not_say_is_as_configured(tmp_path):
+    settings = configured(
+        tmp_path, limit=3, kinds=["passage"], lanes=["text"], threshold=0.1, budgetTokens=60, passes=2, diversity=0.2
+    )
+    jsonschema.validate(json.loads(json.dumps(settings)), json_schema())
+    with load_config(settings).memory() as memory:
+        memory.add_many(TEXTS)
+        found = memory.recall("boiler serviced")
+        assert len(found) == 3
+        assert found.threshold == 0.1
+        assert found.pack.tokens <= 60
+        assert {lane.lane for hit in found for lane in hit.lanes} <= {"text", "words", "document"}
+        assert len(memory.recall("boiler serviced", limit=5)) == 5
+        assert "vector" in {lane.lane for lane in memory.recall("boiler serviced", lanes="vector")[0].lanes}
+        assert len(memory.query("boiler serviced").recalled) == 3
+        with memory.pinned() as reader:
+            assert len(reader.recall("boiler serviced")) == 3
+
+
+def test_nothing_configured_is_what_it_was(tmp_path):
+    config = load_config(configured(tmp_path))
+    assert config.recall() == {}
+    with config.memory() as memory:
+        memory.add_many(TEXTS)
+        assert len(memory.recall("boiler serviced")) == 10
+
+
+def test_the_command_line_takes_what_is_configured(tmp_path):
+    file = tmp_path / "plugin.json"
+    file.write_text(json.dumps(configured(tmp_path / "m", limit=2, kinds=["passage"])), "utf-8")
+    with load_config(file).memory() as memory:
+        memory.add_many(TEXTS)
+    run = CliRunner()
+
+    def hits(*more):
+        done = run.invoke(app, ["recall", "boiler serviced", "--config", str(file), "--json", *more])
+        assert done.exit_code == 0, done.output
+        return json.loads(done.stdout)["hits"]
+
+    assert len(hits()) == 2
+    assert len(hits("--limit", "4")) == 4
+
+
+def test_what_http_is_not_told_is_left_to_the_memory():
+    assert RecallRequest(query="x").model_dump(exclude_none=True).keys() == {
+        "query",
+        "include_history",
+        "include_expired",
+        "explain",
+    }
+    assert "limit" not in QueryRequest(question="x").model_dump(exclude_none=True)
+
+
+def test_a_cross_encoder_is_made_closed_and_left_out_on_request(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        HttpReranker, "rerank", lambda self, query, texts: asked.append(len(texts)) or [0.5] * len(texts)
+    )
+    settings = configured(tmp_path, rerank={"provider": "tei", "baseURL": "http://localhost:9", "batchInputs": 7})
+    with load_config(settings).memory() as memory:
+        reranker = memory.defaults["rerank"]
+        assert (reranker.shape, reranker.batch) == ("tei", 7)
+        memory.add_many(TEXTS)
+        assert memory.recall("boiler serviced")[0].lanes[-1].lane == "rerank"
+        memory.recall("boiler serviced", rerank=False)
+        assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("recall", "said"),
+    [
+        ({"limit": 0}, "recall.limit: found 0, expected at least 1"),
+        ({"limits": 5}, "recall.limits: unknown key, did you mean limit"),
+        ({"kinds": ["facts"]}, r"recall.kinds\[0\]: found 'facts'"),
+        ({"lanes": []}, "recall.lanes"),
+        ({"threshold": 1.5}, "recall.threshold: found 1.5"),
+        ({"passes": 3}, "recall.passes: found 3"),
+        ({"rerank": {}}, "recall.rerank.provider"),
+        ({"rerank": {"provider": "cohere"}}, "recall.rerank.apiKey: found none"),
+        ({"rerank": {"provider": "fastembed"}}, "recall.rerank.model: not given"),
+    ],
+)
+def test_P3_what_is_wrong_is_named_with_its_place(tmp_path, monkeypatch, recall, said):
+    monkeypatch.delenv("COHERE_API_KEY", raising=False)
+    with pytest.raises(ConfigError, match=said):
+        load_config(configured(tmp_path, **recall)).memory()
+
+
+def test_P6_explain_says_what_is_in_force_and_hides_the_key(tmp_path):
+    rerank = {"provider": "jina", "apiKey": "secret-key-1"}
+    found = load_config(configured(tmp_path, limit=5, rerank=rerank)).explain()
+    figures = {each.name: (each.value, each.origin) for each in found.figures}
+    assert figures["recall limit"][0] == 5
+    assert figures["recall limit"][1] != "default"
+    assert figures["recall threshold"] == (0.5, "default")
+    assert figures["recall rerank"][0] == "jina"
+    assert "secret-key-1" not in str(found)
