@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from unabridged.embedding.embedder import Embedder
 from unabridged.errors import BadReply, ConfigError, ModelMismatch, Overflow, ProviderError, ProviderTimeout
 from unabridged.providers import local
 from unabridged.providers.hashing import HashingProvider
+from unabridged.providers.inprocess import InProcessProvider
 from unabridged.providers.local import LocalProvider
 from unabridged.providers.registry import open_provider
 from unabridged.providers.wordpiece import WordPiece
@@ -296,4 +298,62 @@ def test_sentence_transformers_are_refused_what_they_would_cut(tmp_path):
     with pytest.raises(Overflow) as caught:
         provider.send(Request(("river " * 300,)))
     assert (caught.value.fault.limit, caught.value.fault.actual) == (254, 300)
+    provider.close()
+
+
+class _Strict(InProcessProvider):
+    """A library that counts by itself, and says so in its own words."""
+
+    name = "strict"
+
+    def load(self):
+        return object()
+
+    def encode(self, model, texts, role):
+        if any(len(text) > 512 for text in texts):
+            raise ValueError(f"Requested tokens ({len(texts[0])}) exceed context window of 512")
+        if "odd" in texts:
+            raise ValueError("odd")
+        return np.ones((len(texts), 2), dtype=np.float32)
+
+
+def test_a_librarys_own_refusal_is_read_as_a_servers():
+    provider = _Strict("m")
+    with pytest.raises(Overflow) as caught:
+        provider.send(Request(("a" * 700,)))
+    assert (caught.value.fault.limit, caught.value.fault.actual) == (512, 700)
+    with pytest.raises(ValueError, match=r"^odd$"):
+        provider.send(Request(("odd",)))
+    with Embedder(provider, cache=False) as embedder:
+        assert embedder.embed(["word " * 600]).shape == (1, 2)
+
+
+def test_llama_cpp_takes_the_context_that_the_file_was_made_for(gguf_file):
+    provider = open_provider("llama-cpp", model=gguf_file)
+    assert provider.limit == Limit(input_tokens=62)
+    assert provider.tokenizer.count("hello world") == 10
+    reply = provider.send(Request(("hello world", "another text")))
+    assert reply.vectors.shape == (2, 32)
+    assert reply.tokens == 21
+    np.testing.assert_allclose(np.linalg.norm(reply.vectors, axis=1), 1.0, atol=1e-5)
+    with pytest.raises(Overflow) as caught:
+        provider.send(Request(("a" * 64,)))
+    assert (caught.value.fault.limit, caught.value.fault.actual) == (62, 64)
+    provider.close()
+
+
+def test_llama_cpp_gives_a_text_of_any_length_one_vector(gguf_file):
+    provider = open_provider("llama-cpp", model=gguf_file, num_ctx=32)
+    with Embedder(provider, cache=False) as embedder:
+        result = embedder.embed_detailed(["short", "a long text. " * 200])
+        assert [text.status for text in result.texts] == ["ok", "chunked"]
+        assert result.texts[1].chunks > 50
+    np.testing.assert_allclose(np.linalg.norm(result.vectors, axis=1), 1.0, atol=1e-5)
+
+
+def test_llama_cpp_refusing_by_itself_is_an_overflow(gguf_file):
+    provider = open_provider("llama-cpp", model=gguf_file, num_ctx=32, limit=Limit(input_tokens=1000))
+    with pytest.raises(Overflow) as caught:
+        provider.send(Request(("a" * 200,)))
+    assert (caught.value.fault.limit, caught.value.fault.actual) == (32, 202)
     provider.close()

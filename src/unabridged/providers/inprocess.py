@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unabridged.errors import ConfigError, MissingExtra, Overflow, ProviderError
+from unabridged.providers.faults import classify, error_for
 from unabridged.providers.replies import checked
 from unabridged.types import Fault, Limit, Reply
 
@@ -130,7 +131,7 @@ class InProcessProvider:
         sizes = self._sizes(texts)
         model = self.loaded
         with self._lock:
-            vectors = np.asarray(self.encode(model, texts, request.role), dtype=np.float32)
+            vectors = np.asarray(self._encoded(model, texts, request.role), dtype=np.float32)
         narrowed = self._narrowed(vectors, request.dimensions or self.dimensions)
         return Reply(
             checked(narrowed, count=len(texts), provider=self.name),
@@ -138,6 +139,16 @@ class InProcessProvider:
             model=self.model,
             unknown=self.unknown(model, texts),
         )
+
+    def _encoded(self, model: Any, texts: list[str], role: Role) -> NDArray[Any]:
+        """A library that refuses a text for its length refuses it as a server would."""
+        try:
+            return self.encode(model, texts, role)
+        except (ValueError, RuntimeError) as error:
+            fault = classify(None, str(error), provider=self.name)
+            if fault.kind != "input_overflow":
+                raise
+            raise error_for(fault, str(error), provider=self.name) from error
 
     def unknown(self, model: Any, texts: Sequence[str]) -> tuple[float, ...] | None:
         """The share of unknown tokens in each text, where the tokenizer tells."""

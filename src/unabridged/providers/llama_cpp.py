@@ -19,9 +19,13 @@ if TYPE_CHECKING:
 __all__ = ["LlamaCppProvider"]
 
 
-class LlamaCppProvider(InProcessProvider):
-    """A GGUF file; ``model`` is its path. ``num_ctx`` is the context in tokens; ``options`` go to ``Llama``.
+MOST = 2048  # tokens of context that are taken unasked: a long one costs gigabytes of memory in some models
 
+
+class LlamaCppProvider(InProcessProvider):
+    """A GGUF file; ``model`` is its path. ``options`` go to ``Llama``.
+
+    ``num_ctx`` is the context in tokens; if it is not given, that which the model was made for, up to 2,048.
     The batch is made as large as the context, because a text must be one batch, and nothing is cut.
     """
 
@@ -37,18 +41,19 @@ class LlamaCppProvider(InProcessProvider):
         dimensions: int | None = None,
         limit: Limit | None = None,
         prompts: Mapping[Role, str] | None = None,
-        num_ctx: int = 512,
+        num_ctx: int | None = None,
         **options: Any,
     ) -> None:
         super().__init__(model, dimensions=dimensions, limit=limit, prompts=prompts)
-        self._context = num_ctx
+        self._given_context = num_ctx
         self._options = options
 
     def load(self) -> Any:
         """Load the file for embeddings."""
         from llama_cpp import Llama
 
-        sizes = {"n_ctx": self._context, "n_batch": self._context, "n_ubatch": self._context}
+        context = self._given_context or min(_made_for(self.model), MOST)
+        sizes = {"n_ctx": context, "n_batch": context, "n_ubatch": context}
         return Llama(self.model, embedding=True, verbose=False, **{**sizes, **self._options})
 
     def encode(self, model: Any, texts: list[str], role: Role) -> NDArray[Any]:
@@ -56,12 +61,25 @@ class LlamaCppProvider(InProcessProvider):
         return np.array([model.embed(text, normalize=True, truncate=False) for text in texts])
 
     def own_limit(self, model: Any) -> Limit:
-        """The context, without the special tokens."""
-        return Limit(input_tokens=int(model.n_ctx()) - len(model.tokenize(b"", add_bos=True, special=True)))
+        """A batch, without the special tokens: the context itself is rounded up by the library."""
+        specials = len(model.tokenize(b"", add_bos=True, special=True))
+        return Limit(input_tokens=min(model.n_batch, model.n_ctx()) - specials)
 
     def own_tokenizer(self, model: Any) -> Tokenizer | None:
         """The model's vocabulary."""
         return _Count(model, self.model)
+
+
+def _made_for(path: str) -> int:
+    """The context in tokens that a file says its model was trained for."""
+    from llama_cpp import Llama
+
+    model = Llama(path, vocab_only=True, verbose=False)
+    try:
+        kind = model.metadata.get("general.architecture", "")
+        return int(model.metadata.get(f"{kind}.context_length", MOST))
+    finally:
+        model.close()
 
 
 class _Count:
