@@ -77,6 +77,14 @@ def test_principal_axes_are_those_of_numpy():
     assert np.square(points).sum(axis=0) == pytest.approx(values[:2], rel=1e-2)
 
 
+def test_axes_out_of_a_sample_show_as_much_as_those_out_of_all():
+    rng = np.random.default_rng(4)
+    vectors = (rng.standard_normal((9000, 48)) / np.arange(1, 49)).astype(np.float32)
+    _, share = project(vectors)
+    values = np.linalg.svd(vectors - vectors.mean(axis=0), compute_uv=False) ** 2
+    assert share == pytest.approx(values[:2].sum() / values.sum(), rel=0.02)
+
+
 @pytest.mark.parametrize("method", ["pca", "random"])
 @pytest.mark.parametrize("shape", [(1, 8), (5, 1), (4, 3), (2, 2)])
 def test_few_vectors_and_narrow_ones_are_points_too(method, shape):
