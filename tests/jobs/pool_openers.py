@@ -8,7 +8,7 @@ import os
 import signal
 from pathlib import Path
 
-from unabridged import Embedder
+from unabridged import Embedder, Limit
 
 
 class Remote:
@@ -82,3 +82,39 @@ class FullDisk:
         if multiprocessing.parent_process() is not None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return Embedder("hashing", **overrides)
+
+
+class Stillborn:
+    """Opens an embedder here; every other process dies before it has one."""
+
+    def __call__(self, **overrides):
+        if multiprocessing.parent_process() is not None:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return Embedder("hashing", **overrides)
+
+
+class Crowded(Remote):
+    """Opens an embedder over a loopback server: two requests at once, of four texts each."""
+
+    def __call__(self, **overrides):
+        return super().__call__(**{"concurrency": 2, "limit": Limit(request_inputs=4), **overrides})
+
+
+class Stubborn(Exception):
+    """An error that cannot be unpickled."""
+
+    def __init__(self, one: int, two: int) -> None:
+        super().__init__(f"{one} and {two}")
+
+
+class Failing:
+    """Opens an embedder whose shards end in an error that does not travel."""
+
+    def __call__(self, **overrides):
+        from unabridged.providers.hashing import HashingProvider
+
+        class Broken(HashingProvider):
+            def send(self, request):
+                raise Stubborn(1, 2)
+
+        return Embedder(Broken(), **overrides)

@@ -26,7 +26,7 @@ from unabridged.jobs.embed import run_shard
 from unabridged.jobs.flow import workers_for
 from unabridged.jobs.meter import Stopped
 from unabridged.jobs.pool_worker import Kind, work
-from unabridged.jobs.shard import joined, pieces
+from unabridged.jobs.shard import ShardResult, joined, pieces
 from unabridged.types import Fault
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from unabridged.embedding.embedder import Embedder
     from unabridged.jobs.answers import Answers
     from unabridged.jobs.settings import JobSettings
-    from unabridged.jobs.shard import Shard, ShardResult
+    from unabridged.jobs.shard import Shard
 
 __all__ = ["PoolRunner", "processes"]
 
@@ -151,14 +151,15 @@ class PoolRunner:
                 self._here.noted(shard)
 
     def halt(self) -> None:
-        """Workers send nothing more; what waits here is given back."""
+        """Workers send nothing more; what waits here is given back, once what is under way of its shard is in."""
         with self._mutex:
             waiting, self._waiting = list(self._waiting), deque()
             workers = list(self._workers)
         for worker in workers:
             worker.tell((Kind.HALT, None))
         for piece in waiting:
-            piece.of.failed(Stopped("the job was asked to end", Fault("quota")))
+            stop = Stopped("the job was asked to end", Fault("quota"))
+            piece.of.landed(piece.at, ShardResult(piece.shard.part, piece.shard.first, len(piece.shard), stop=stop))
 
     def close(self) -> None:
         """Let the processes go, and remove their answers if all of them are noted.
