@@ -31,6 +31,9 @@ _OUTPUT_PART = re.compile(
     rf"|{_FIGURE} '?(?:max_new_tokens|max_tokens|completion|output)'?"
 )
 CEILING = re.compile(rf"(?:context (?:length|limit|window|size)[^\d]{{0,24}}|<= |> ){_FIGURE}")
+_BUDGET_FIELDS = frozenset(
+    ("max_tokens", "max_new_tokens", "max_completion_tokens", "max_output_tokens", "maxoutputtokens")
+)
 _BUDGET = r"(?:max_?(?:new_?|output_?|completion_?)?tokens|num_predict)"
 _BUDGET_TOO_LARGE = re.compile(
     rf"{_BUDGET}'?\s?(?:'|\w|\(|\)|=|:| ){{0,60}}?(?:too (?:large|big|high)|must|should|at most|less than"
@@ -131,6 +134,8 @@ def _output_budget(seen: Seen) -> Verdict | None:
     """``max_tokens`` over its maximum; or a prompt that fits, but not beside the completion asked for."""
     if seen.status != 429 and _asked_to_write(seen):
         return "output_budget", 0.85
+    if seen.fields & _BUDGET_FIELDS and seen.fields <= _BUDGET_FIELDS and seen.writes("too much"):
+        return "output_budget", 0.9
     if not seen.writes("output") or seen.status == 429:
         return None
     prompt = next((_value(found) for pattern in _PROMPT_PARTS if (found := pattern.search(seen.text))), None)

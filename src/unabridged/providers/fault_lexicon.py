@@ -11,12 +11,10 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from unabridged.providers.fault_words import lexicon_lines, normal
+from unabridged.providers.fault_words import WORD, lexicon_lines, normal
 
 __all__ = ["Mark", "mark"]
 
-# Letters, and the vowel signs of Devanagari and Bengali, which are no letters to Unicode.
-_WORD = re.compile(r"(?:[^\W\d_]|[\u0900-\u0963\u0980-\u09e3\u200d])+")
 # Scripts that write words together or grow particles on to them: Hebrew, Arabic, Thai, kana, Han, Hangul.
 _GROWN_LETTERS = r"\u0590-\u06ff\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
 _GROWN = re.compile(rf"[{_GROWN_LETTERS}]")
@@ -89,7 +87,7 @@ def mark(text: str) -> list[Mark]:
     >>> [found.tag for found in mark(normal("Der Eingabetext ist zu lang"))]
     ['text', 'be', 'too', 'toobig', 'big']
     """
-    words = [(found.start(), found.end(), found[0]) for found in _WORD.finditer(text)]
+    words = [(found.start(), found.end(), found[0]) for found in WORD.finditer(text)]
     marks: list[Mark] = []
     hidden = 0
     for at, (start, end, word) in enumerate(words):

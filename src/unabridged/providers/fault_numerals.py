@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from unabridged.providers.fault_words import lexicon_lines, normal
+from unabridged.providers.fault_words import WORD, lexicon_lines, normal
 
 __all__ = ["in_digits"]
 
-_WORD = re.compile(r"[^\W\d_]+")
 _CHINESE = {mark: value for value, mark in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "兩": 2}
 _CHINESE_SCALES = {"十": 10, "百": 100, "千": 1000, "万": 10_000, "萬": 10_000, "億": 10**8, "亿": 10**8}
 _CHINESE_RUN = re.compile(
@@ -23,6 +22,7 @@ _CHINESE_RUN = re.compile(
 _POWER = re.compile(r"(?<![\w.])(\d{1,6}(?:\.\d{1,6})?)e\+?(\d{1,2})(?![\w.])")
 _SCALED = re.compile(r"(?<![\w.,])(\d{1,4}(?:[.,]\d{1,3})?) ?([^\W\d_]{2,12})\b")
 _MOST = 10**12
+_OWN_SCRIPT = ("ru", "uk", "hi")
 
 _Numeral = tuple[str, int]  # how it counts ("=", "x", "+") and for how much
 
@@ -67,11 +67,11 @@ def _any_numeral() -> re.Pattern[str]:
 def _languages(text: str) -> list[str]:
     """Those that most small words are of: more than one, as Russian and Ukrainian, may be as likely."""
     votes: dict[str, int] = {}
-    for found in _WORD.finditer(text):
+    for found in WORD.finditer(text):
         for language in _small_words().get(found[0], ()):
             votes[language] = votes.get(language, 0) + 1
     most = max(votes.values(), default=0)
-    return [language for language, count in votes.items() if count == most] or ["en"]
+    return [language for language, count in votes.items() if count == most]
 
 
 def in_digits(text: str) -> str:
@@ -86,8 +86,14 @@ def in_digits(text: str) -> str:
     text = _CHINESE_RUN.sub(lambda found: str(_chinese(found[0])), text)
     if not _any_numeral().search(text):
         return text
-    numerals = {word: how for language in _languages(text) for word, how in _numerals().get(language, {}).items()}
+    numerals = _numerals_of(_languages(text))
     return _worded(_SCALED.sub(lambda found: _scaled(found, numerals), text), numerals)
+
+
+def _numerals_of(languages: list[str]) -> dict[str, _Numeral]:
+    """The number words of these languages, and of those that no other script shares."""
+    own = [language for language in _numerals() if language in (*languages, *_OWN_SCRIPT)] if languages else _numerals()
+    return {word: how for language in own for word, how in _numerals()[language].items()}
 
 
 def _powered(found: re.Match[str]) -> str:
@@ -123,7 +129,7 @@ def _worded(text: str, numerals: dict[str, _Numeral]) -> str:
     pieces: list[str] = []
     run: list[_Numeral] = []
     start = end = at = 0
-    for found in [*_WORD.finditer(text), None]:
+    for found in [*WORD.finditer(text), None]:
         parts = _parts(found[0], numerals) if found else []
         joins = bool(run) and found is not None and re.fullmatch(r"[ \-]{1,2}", text[end : found.start()]) is not None
         if parts and parts[0][0] == "+" and not joins:

@@ -125,4 +125,7 @@ def named_fields(text: str, places: Iterable[Sequence[str | int]]) -> set[str]:
     names |= {str(part) for path in places for part in path[1:] if isinstance(part, str)}
     for match in _FIELD.finditer(text[:2_000]):
         names.add(next(group for group in match.groups() if group))
-    return {_DIGITS.sub("", name).replace("[]", "").rsplit(".", 1)[-1].casefold() for name in names}
+    return {
+        _DIGITS.sub("", name).replace("[]", "").strip("/.#$").replace("/", ".").rsplit(".", 1)[-1].casefold()
+        for name in names
+    }

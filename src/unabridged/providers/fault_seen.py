@@ -48,6 +48,7 @@ _CLAUSE = re.compile(r"[,;:.()!?。，；：！？、（）]")
 _TOO_MUCH = frozenset(("exceed", "toobig", "toomany", "fit", "max"))
 _SUBJECTS = frozenset(("text", "tok", "char", "byte", "body", "batch"))
 _WEAK_SUBJECTS = frozenset(("item", "request"))
+_SIZE_WORDS = frozenset(("size", "count", "toobig", "toomany", "tok", "max"))
 _LIMITED = frozenset(("text", "item", "batch", "request", "body", "context", "tok"))
 _SIZED = frozenset(("size", "count", "big", "many", "tok", "char", "byte"))
 
@@ -118,7 +119,7 @@ class Seen:
         """Two named numbers of the reply, of which the larger should be no larger."""
         measured = with_fields(Measured(), self.reading.numbers)
         marks = (*self.marks, *self.code_marks)
-        sized = measured.unit or any(found.tag in ("size", "count", "toobig", "toomany", "tok") for found in marks)
+        sized = measured.unit or any(found.tag in _SIZE_WORDS for found in marks)
         return 0.8 if sized and measured.limit and (measured.actual or 0) > measured.limit else 0.0
 
     def _by_limits(self) -> float:
@@ -136,11 +137,18 @@ class Seen:
         spans = [(start, end) for start, end in _sentences(self.text) if self._in_sentence(start, end) >= 0.6]
         return frozenset(found.tag for found in self.marks if any(a <= found.start < b for a, b in spans))
 
+    @cached_property
+    def place_tags(self) -> frozenset[str]:
+        """What the places are that it names: a text, if there is no more than its number."""
+        names = " ".join(str(part) for path in self.reading.places for part in path)
+        tags = {found.tag for found in mark(spell_out(names))}
+        alone = any(len(path) == 1 and type(path[0]) is int for path in self.reading.places)
+        return frozenset({*tags, "text"} if alone and "other" not in tags else tags)
+
     def _by_places(self) -> float:
         """A code that says "too long" of a place that holds texts."""
         codes = {found.tag for found in self.code_marks}
-        names = " ".join(str(part) for path in self.reading.places for part in path)
-        about = codes | {found.tag for found in mark(spell_out(names))}
+        about = codes | self.place_tags
         too_much = codes & {"toobig", "toomany", "exceed", "fit"} and not codes & {"other", "output", "day", "money"}
         return 0.85 if too_much and about & _SUBJECTS and "other" not in about else 0.0
 
@@ -159,6 +167,8 @@ class Seen:
             return 0.0  # "title too long (max 200 characters)": the unit alone is no text
         if context or tags & _SUBJECTS or concept("subject").search(text):
             return 0.9
+        if "text" in self.place_tags and "other" not in self.place_tags:
+            return 0.8
         weak = tags & _WEAK_SUBJECTS or concept("subject if sized").search(text)
         return 0.75 if weak and (tags & _SIZED or concept("sized").search(text)) else 0.0
 

@@ -107,7 +107,10 @@ _CODE = frozenset(
     )
 )
 _STATUS = frozenset(("status", "status_code", "statuscode", "code", "http_status", "http_code", "raw_status_code"))
-_PLACE = frozenset(("loc", "path", "param", "pointer", "instancepath", "field", "location"))
+_PLACE = frozenset(
+    "loc path param pointer instancepath datapath propertypath field location target parameter argument property attribute "
+    "campo champ feld поле".split()
+)
 _COMPLAINTS = frozenset(
     ("error", "errors", "detail", "details", "violations", "messages", "field_errors", "fielderrors")
 )

@@ -11,9 +11,15 @@ import unicodedata
 from functools import cache
 from importlib.resources import files
 
-__all__ = ["concept", "lexicon_lines", "normal", "spell_out", "terms"]
+__all__ = ["WORD", "concept", "lexicon_lines", "normal", "spell_out", "terms"]
 
+# Letters, and the vowel signs of Devanagari and Bengali, which are no letters to Unicode.
+WORD = re.compile(r"(?:[^\W\d_]|[\u0900-\u0963\u0980-\u09e3\u200d])+")
 _URL = re.compile(r"\b(?:localhost|\d{1,3}(?:\.\d{1,3}){3}):\d{2,5}\b|\b(?:https?|wss?)://[^\s\"'<>)\]}]*")
+_DECIMAL = re.compile(
+    r"(?<![\d.,])(\d{1,3}),(\d{1,2})(?= ?(?:[kmg]i?[bo]|k|m|million\w*|mio|тыс|млн|мб|кб)\b)", re.IGNORECASE
+)
+_COUNTED_ERRORS = re.compile(r"\b\d{1,3} (?:validation )?errors?\b")
 _GROUPED = re.compile(r"(?<=\d)[\u00a0\u2009\u202f\u066c'’](?=\d{3}(?!\d))")
 _SPACE = re.compile(r"\s+")
 _CLASSES = re.compile(r"(?<![A-Za-z0-9/])[A-Z][a-z]+(?:[A-Z][a-z]+){1,11}(?![A-Za-z0-9])")
@@ -60,7 +66,8 @@ def normal(text: str) -> str:
     "depasse: 8192 'tokens', see "
     """
     text = _CLASSES.sub(_apart, _GROUPED.sub(",", _BUILTIN.sub("error", _NAME.sub("it", _URL.sub("", text)))))
-    text = unicodedata.normalize("NFKC", text).casefold().translate(_FOLD)
+    text = unicodedata.normalize("NFKC", _COUNTED_ERRORS.sub("errors", text)).casefold().translate(_FOLD)
+    text = _DECIMAL.sub(r"\1.\2", text)
     return _SPACE.sub(" ", text)
 
 
