@@ -108,8 +108,7 @@ _CODE = frozenset(
 )
 _STATUS = frozenset(("status", "status_code", "statuscode", "code", "http_status", "http_code", "raw_status_code"))
 _PLACE = frozenset(
-    "loc path param pointer instancepath datapath propertypath field location target parameter argument property attribute "
-    "campo champ feld поле".split()
+    ("loc", "path", "param", "pointer", "instancepath", "datapath", "propertypath", "field", "location", "target")
 )
 _COMPLAINTS = frozenset(
     ("error", "errors", "detail", "details", "violations", "messages", "field_errors", "fielderrors")
