@@ -24,6 +24,7 @@ from unabridged.memory.commits import HEAD_SCHEMA, Head, Place, head_row
 from unabridged.memory.dataset import Handle, Lake
 from unabridged.memory.lease import LEASE_SCHEMA, LeaseLock, LeaseReaders
 from unabridged.memory.lock import FileLock, FileReaders, Lock, Readers, ThreadLock, held
+from unabridged.memory.objects import remove_under
 from unabridged.memory.schema import INDEXES, OUTSIDE, SCHEMA_VERSION, TABLES, arrow_schema
 from unabridged.memory.trouble import Gone
 from unabridged.memory.values import checked_name, new_id, now
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Callable, Mapping
 
-__all__ = ["NO_DATASET", "Catalog", "DatasetInfo", "local_path", "named_place", "untouched"]
+__all__ = ["NO_DATASET", "Catalog", "DatasetInfo", "files_of", "local_path", "named_place", "untouched"]
 
 NO_DATASET = "the dataset is not there; list the datasets for those that are"
 
@@ -179,10 +180,13 @@ class Catalog:
     def _sweep(self) -> None:
         """Remove what belongs to no dataset in the catalog; nobody else makes one while the lock is held."""
         known = {info.id for info in self._rows()}
-        for table in self.lake.names():
-            owner = _OURS.fullmatch(table)
-            if owner and owner.group(1) not in known:
-                self.lake.drop(table)
+        owners = {table: found.group(1) for table in self.lake.names() if (found := _OURS.fullmatch(table))}
+        strays = {table: owner for table, owner in owners.items() if owner not in known}
+        if self.lake.fine and not self.folder:
+            for owner in set(strays.values()):
+                remove_under(files_of(self.lake, owner), self.lake.options)
+        for table in strays:
+            self.lake.drop(table)
         if self.folder and self.folder.is_dir():
             for folder in self.folder.iterdir():
                 if folder.is_dir() and folder.name not in known:
@@ -233,6 +237,11 @@ class Catalog:
     def list(self) -> list[DatasetInfo]:
         """All datasets, by name."""
         return sorted(self._rows(), key=lambda info: info.name)
+
+
+def files_of(lake: Lake, dataset: str) -> str:
+    """The address of a dataset's files in an object store."""
+    return f"{lake.uri.rstrip('/')}/{dataset}.files"
 
 
 class _HereReaders:

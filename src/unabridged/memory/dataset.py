@@ -18,8 +18,6 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from unabridged.errors import Conflict, MissingExtra
 from unabridged.memory.pieces import APPEND_ROWS, TOKENS, Pieces
 from unabridged.memory.searches import Searches
@@ -27,6 +25,8 @@ from unabridged.memory.trouble import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    import pyarrow as pa
 
     from unabridged.memory.schema import Index
 
@@ -53,6 +53,7 @@ _mutex = threading.Lock()
 class Lake:
     """One connection to a place that holds tables.
 
+    >>> import pyarrow as pa
     >>> lake = Lake("memory://")
     >>> handle = lake.create("t", pa.schema([("id", pa.string())]))
     >>> handle.append(pa.table({"id": ["a"]}))
@@ -69,7 +70,7 @@ class Lake:
             raise MissingExtra("lancedb" if error.name == "lancedb" else "pylance", "memory") from None
         self.uri = uri
         self.fine = not uri.startswith(("memory://", "db://"))  # whether Lance's own calls reach it
-        self._options = dict(storage_options or {}) or None
+        self.options = dict(storage_options or {}) or None
         self._lance = lance
         if self.fine:
             with _mutex:
@@ -78,7 +79,7 @@ class Lake:
         else:  # another process's, or a store of its own: nothing is shared with others of the same name
             self._caches = Caches(lance, lancedb, writing=READ_CACHE)
         with told("opening the store"):
-            self.db = lancedb.connect(uri, storage_options=self._options, session=self._caches.writing)
+            self.db = lancedb.connect(uri, storage_options=self.options, session=self._caches.writing)
 
     def names(self) -> list[str]:
         """The names of all tables."""
@@ -109,7 +110,7 @@ class Lake:
     def dataset(self, name: str, version: int | None) -> Any:
         """A table at one version, as Lance sees it; all share one cache."""
         uri = f"{self.uri.rstrip('/')}/{name}.lance"
-        how = {"version": version, "storage_options": self._options, "session": self._caches.reading}
+        how = {"version": version, "storage_options": self.options, "session": self._caches.reading}
         return self._lance.dataset(uri, **how)
 
 

@@ -20,6 +20,7 @@ from unabridged.memory import snapshots
 from unabridged.memory.catalog import local_path
 from unabridged.memory.deletion import Deletion, descendants, remove
 from unabridged.memory.lock import held
+from unabridged.memory.objects import files_under
 from unabridged.memory.outside import again
 from unabridged.memory.paging import metadata_where, optional
 from unabridged.memory.schema import INDEXES, OUTSIDE
@@ -304,10 +305,12 @@ def _still_said(memory: Memory, texts: Sequence[str]) -> set[bytes]:
 
 
 def _raw(memory: Memory) -> Iterator[bytes]:
-    root = local_path(memory.store.place.lake.uri)
-    if root is None:
-        return
     place = memory.store.place
+    root = local_path(place.lake.uri)
+    if root is None:
+        if place.lake.fine:
+            yield from files_under(place.lake.uri, place.lake.options, f"{place.id}.")
+        return
     for folder in (*root.glob(f"{place.id}.*"), root / "_unabridged" / place.id):
         for path in Path(folder).rglob("*"):
             with contextlib.suppress(FileNotFoundError):

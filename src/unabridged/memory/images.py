@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from unabridged.errors import InputError, NotFound, StoreError
 from unabridged.memory import snapshots
 from unabridged.memory.gather import Gathered, identity
+from unabridged.memory.objects import file_system
 from unabridged.memory.paging import Page, metadata_where, optional, page
 from unabridged.memory.records import Image
 from unabridged.memory.settle import settle
@@ -155,18 +156,13 @@ class HereFiles:
 class ArrowFiles:
     """Files in an object store (S3, GCS, Azure), through Arrow."""
 
-    def __init__(self, uri: str) -> None:
+    def __init__(self, uri: str, options: Mapping[str, str] | None = None) -> None:
         self._uri = uri
+        self._options = options
 
     @cached_property
     def _at(self) -> tuple[Any, str]:
-        from pyarrow import fs
-
-        try:
-            system, root = fs.FileSystem.from_uri(self._uri)
-        except (ValueError, OSError) as error:
-            raise StoreError(f"images cannot be kept under this URI: {type(error).__name__}") from None
-        return system, str(root)
+        return file_system(self._uri, self._options)
 
     def _path(self, key: str) -> str:
         return f"{self._at[1]}/{key[:2]}/{key}"
