@@ -66,20 +66,21 @@ def test_a_job_by_batches_costs_half(shell, tmp_path) -> None:
 
 
 def test_metrics_are_served_while_a_job_runs(shell, tmp_path) -> None:
-    served = []
+    pages, asked = [], []
 
     def look(seen) -> float:
-        if served:
-            return 0.0
-        for port in range(19431, 19432):
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
-                served.append(answer.read().decode())
+        asked.append(seen)
+        if len(asked) == 2:  # the first is answered, for there is one at a time
+            with urllib.request.urlopen("http://127.0.0.1:19431/metrics", timeout=5) as answer:
+                pages.append(answer.read().decode())
         return 0.0
 
     with LoopbackProvider(latency=look) as server:
-        told = shell("job", "run", "in.jsonl", "-o", "out.parquet", "--model", "openai/m", "--base-url", server.url, "--no-cache", "--metrics", "19431", "--spans")  # fmt: skip
+        told = shell("job", "run", "in.jsonl", "-o", "out.parquet", "--model", "openai/m", "--base-url", server.url, "--no-cache", "--concurrency", "1", "--metrics", "19431", "--spans")  # fmt: skip
     assert "metrics: http://127.0.0.1:19431/metrics" in told.stderr
-    assert re.search(r'unabridged_job_rows\{job="out-[0-9a-f]{8}",model="openai/m",state="done"\}', served[0]) or served
+    job = r'job="out-[0-9a-f]{8}",model="openai/m"'
+    assert re.search(rf'unabridged_requests_total{{{job},outcome="ok"}} 1\.0', pages[0])
+    assert re.search(rf"unabridged_texts_total{{{job}}} 32\.0", pages[0])
 
 
 def test_what_cannot_go_together_is_refused(shell) -> None:
@@ -87,6 +88,7 @@ def test_what_cannot_go_together_is_refused(shell) -> None:
     assert "hashing has no batch API here" in shell(*base, "--batch", code=2).stderr
     assert "--rate: needs --ray" in shell(*base, "--rate", "5", code=2).stderr
     assert "cannot be combined" in shell(*base, "--ray", "local", "--processes", "2", code=2).stderr
+    assert "cannot be combined" in shell(*base, "--batch", "--processes", "2", code=2).stderr
 
 
 def test_sweep_says_what_is_stale_and_makes_it_new(shell, tmp_path) -> None:

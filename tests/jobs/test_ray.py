@@ -53,6 +53,13 @@ PROGRAM = textwrap.dedent(
         runner = on_ray(rate=GateLimits(**about["rate"]), redis=about["redis"])
         report = run_job(JobSettings(source, sink, opener, **jobs), runner=runner)
         print("REPORT", json.dumps(report.to_dict()), flush=True)
+    # The same cluster by the command line.
+    from unabridged.cli.app import run
+
+    about = json.loads(sys.argv[2])[1]
+    flags = ["-o", about["folder"] + "/typed.parquet", "--folder", about["folder"] + "/jobs", "--model", "hashing"]
+    code = run(["job", "run", about["folder"] + "/in.jsonl", *flags, "--ray", "auto", "--rate", "50"])
+    print("TYPED", code, flush=True)
     """
 )
 
@@ -93,6 +100,7 @@ def ran(tmp_path_factory, redis_url):
         done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
         assert done.returncode == 0, done.stderr[-3000:]
         lines = [line for line in done.stdout.splitlines() if line.startswith("REPORT ")]
+        assert done.stdout.splitlines()[-1] == "TYPED 0", done.stderr[-3000:]
         for name, line in zip(told, lines, strict=True):
             told[name].report = json.loads(line.removeprefix("REPORT "))
         yield told
@@ -116,6 +124,12 @@ def test_a_worker_that_is_killed_is_replaced_and_its_shard_run_again(ran) -> Non
     killed = ran["killed"]
     assert (killed.folder / "died").exists()
     assert (killed.report["status"], killed.report["counts"]["done"], len(killed.vectors)) == ("done", 200, 200)
+
+
+@needs_ray
+def test_a_cluster_by_the_command_line(ran) -> None:
+    rows = pq.read_table(ran["killed"].folder / "typed.parquet")
+    assert np.array_equal(np.stack(rows["vector"].to_numpy()), ran["killed"].vectors)
 
 
 @needs_ray
@@ -211,6 +225,13 @@ def test_budgets_count_what_is_under_way() -> None:
     assert gate.admit(0).startswith("max_requests")
     assert gate.news() == Spent(3, 2, 30, 0)
     assert gate.news() == Spent()
+
+
+def test_a_gate_that_is_stopped_lets_nothing_through() -> None:
+    gate = Gate(GateLimits())
+    assert gate.admit(1) == 0
+    gate.stop()
+    assert gate.admit(1) == "the job was asked to end"
 
 
 def test_what_was_spent_elsewhere_is_in_the_log(tmp_path) -> None:

@@ -204,6 +204,16 @@ def test_only_so_many_lines_are_looked_at_and_so_many_columns_named(tmp_path, mo
         next(source.parts())
 
 
+def test_a_column_to_keep_that_no_line_has_is_told(bench: Bench) -> None:
+    """Lines may leave a column out; where all do it may be misspelt."""
+    rows = [{"text": "one"}, {"text": "two", "rare": 1}]
+    settings = bench.settings(SourceSettings((bench.jsonl(rows),), keep=("rare", "titel")), bench.out("out.parquet"))
+    report = run_job(settings)
+    assert (report.status, report.notes) == ("done", ("column 'titel' is in none of 2 lines",))
+    assert read_rows(bench.out("out.parquet"))["rare"] == [None, "1"]
+    assert run_job(settings).notes == ()
+
+
 def test_standard_input_that_was_looked_at_is_read_whole(bench: Bench, monkeypatch) -> None:
     class Stdin:
         buffer = io.BytesIO(b'{"key": "a"}\n\n{"key": "b", "text": "one"}\n{"key": "c", "text": "two"}\n')

@@ -116,6 +116,7 @@ def _failures(shard: Shard, ids: list[str], given: list[int], result: EmbedResul
 
 def _failed(row: int, named: str, text: TextResult) -> FailedRow:
     error = text.error
+    assert error is not None  # noqa: S101 a failed text has one
     if isinstance(error, ProviderError):
         fault = error.fault
         passing = may_retry(fault) or fault.kind == "bad_reply"

@@ -371,11 +371,16 @@ class _Job:
             target=self.journal.get("target"),
             causes=self.journal.causes(),
             passed_over=dict(getattr(self.source, "passed_over", {})),
-            notes=(f"{counts.warned:,} texts, the first: {self.journal.get('warning')}",) if counts.warned else (),
+            notes=self.notes(counts.warned),
             run=spent - self.before,
             tried=self.tried,
             wrote=self.wrote,
         )
+
+    def notes(self, warned: int) -> tuple[str, ...]:
+        """What is to be said of vectors that are there all the same, and of the source as far as it was read."""
+        told = (f"{warned:,} texts, the first: {self.journal.get('warning')}",) if warned else ()
+        return (*told, *(getattr(self.source, "notes", ()) if self.tried else ()))
 
 
 def _resume(settings: JobSettings) -> str:

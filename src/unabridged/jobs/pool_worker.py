@@ -68,8 +68,11 @@ class Serving:
         self._tell(Kind.READY, None, None)
         with embedder, ThreadPoolExecutor(self._threads, "unabridged-piece") as pool:
             try:
-                while (message := self._line.recv())[0] is not Kind.END:
-                    self._heard(*message, pool, embedder)
+                while True:
+                    kind, value = self._line.recv()
+                    if kind is Kind.END:
+                        return
+                    self._heard(kind, value, pool, embedder)
             except (EOFError, OSError):  # nobody is there: what is under way is paid for and kept, nothing else is sent
                 HALTED.set()
                 pool.shutdown(wait=True, cancel_futures=True)

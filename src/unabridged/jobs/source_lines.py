@@ -55,7 +55,14 @@ class LineSource:
         self._kind = kind
         self._encoding = _known(settings.encoding)
         self._looked: list[bytes] = []  # lines of standard input, which are there but once
+        self._absent = dict.fromkeys(_named(settings))  # columns to keep that no line so far had
+        self._rows_read = 0
         refuse_ours(_named(settings))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Columns to keep that stood in no line: left out everywhere, or misspelt."""
+        return tuple(f"column {name!r} is in none of {self._rows_read:,} lines" for name in self._absent)
 
     def parts(self) -> Iterator[Part]:
         """A file each. Standard input is a part that is new each time, so its rows are told by their content."""
@@ -161,6 +168,9 @@ class LineSource:
             if wrong is not None:
                 errors.append((at, wrong))
         kept = _named(settings)
+        self._rows_read += len(records)
+        for name in [name for name in self._absent if any(name in (record.fields or ()) for record in records)]:
+            del self._absent[name]
         if "*" in settings.keep:
             kept = other_columns(settings, sorted({name for record in records for name in record.fields or ()}))
         columns: dict[str, Any] = {"id": pa.array(ids, pa.string()), "text": pa.array(texts, pa.string())}
