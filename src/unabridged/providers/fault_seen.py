@@ -45,6 +45,8 @@ _BESIDE = 60
 _NEAR = 14
 _NOUNS = frozenset(("text", "item", "tok", "char", "byte", "word"))
 _CLAUSE = re.compile(r"[,;:.()!?。，；：！？、（）]")
+_A_WORD = 16  # letters of what is a name rather than a sentence
+_MUCH = frozenset(("exceed", "toobig", "toomany", "fit"))
 _TOO_MUCH = frozenset(("exceed", "toobig", "toomany", "fit", "max"))
 _SUBJECTS = frozenset(("text", "tok", "char", "byte", "body", "batch"))
 _WEAK_SUBJECTS = frozenset(("item", "request"))
@@ -161,6 +163,8 @@ class Seen:
         tags = {found.tag for found in inside if not any(a <= found.start < b for a, b in elsewhere)}
         if not (concept("too much").search(text) or tags & _TOO_MUCH):
             return 0.0
+        if self.status is None and not tags & _MUCH and not self.reading.structured and len(sentence) < _A_WORD:
+            return 0.0  # "max tokens", and nothing else
         context = "context" in tags or concept("context").search(text)
         head = context or "text" in tags or concept("head").search(text)
         if not head and (elsewhere or ("other" in tags and "tok" not in tags)):

@@ -148,8 +148,11 @@ def _rate(seen: Seen, fault: Fault) -> Fault:
 
 
 def _is_used(text: str, number: Number) -> bool:
-    around = text[max(0, number.start - 8) : number.start], text[number.end : number.end + 16]
-    return bool(re.search(r"\bused:? $", around[0]) or re.match(r"(?: tokens)? (?:already |were )?used\b", around[1]))
+    around = text[max(0, number.start - 8) : number.start], text[number.end : number.end + 28]
+    return bool(
+        re.search(r"\bused:? $", around[0])
+        or re.match(r"(?: tokens)? (?:(?:already |were )?used\b|in the (?:last|past))", around[1])
+    )
 
 
 def _rate_unit(seen: Seen, told: NumberUnit, measured: Measured) -> Unit | None:
