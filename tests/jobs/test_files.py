@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from pathlib import Path
 
@@ -165,3 +166,26 @@ def test_documents_are_read_as_their_text_where_the_extra_is_installed(tmp_path,
     monkeypatch.setattr("unabridged.text.documents.read_document", missing)
     with pytest.raises(BinaryFile, match=r"unabridged\[documents\]"):
         read_text(tmp_path / "paper.pdf")
+
+
+@pytest.mark.parametrize(
+    ("data", "guessed", "refused"),
+    [
+        ("naïve".encode(), "naïve", "naïve"),
+        ("naïve".encode("utf-16"), "naïve", "naïve"),
+        (b"caf\xe9 au lait", "café au lait", "café au lait"),
+        ("# coding: koi8-r\nпривет".encode("koi8-r"), "# coding: koi8-r\nпривет", None),  # a declaration is not read
+        (codecs.BOM_UTF8 + b"broken \xff", "broken ÿ", None),  # what a mark says holds
+        ("中文的句子".encode() + b"\xff", None, "中文的句子\ufffd"),
+    ],
+)
+def test_one_decoder_guesses_or_refuses(data, guessed, refused) -> None:
+    from unabridged.text.documents.decode import decode as either
+
+    if guessed is not None:
+        assert either(data)[0].removeprefix("ï»¿") == guessed
+    if refused is None:
+        with pytest.raises(UnreadableFile, match="not UTF-8"):
+            either(data, "a.txt", unfit="refuse")
+    else:
+        assert either(data, "a.txt", unfit="refuse")[0] == refused == decode(data, "a.txt")[0]
