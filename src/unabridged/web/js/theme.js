@@ -14,7 +14,7 @@
     entity: ["pictures", "views/entity", "views/facts"],
     graph: ["raster", "scene", "views/facts", "views/graph"],
     images: ["pictures", "views/images"],
-    inferences: ["views/inferences"],
+    inferences: ["chart", "views/inferences"],
     jobs: ["views/jobs"],
     preview: ["plot", "sample", "views/preview", "views/preview_open", "views/preview_recipe", "views/preview_results"],
     search: ["reader", "views/document", "views/search"],

@@ -103,7 +103,7 @@ function drawn(data, side, count, query) {
   }));
 
   // Where not everything is drawn, the server can be asked for some types alone.
-  const alone = data.total.nodes > data.shown.nodes || query.has("type")
+  const alone = !near && (data.total.nodes > data.shown.nodes || query.has("type"))
     ? h("div", { class: "line" }, button("Draw only these", () => go("graph", [], { type: types.filter((one) => one.on).map((one) => one.name) }), { kind: "little" }),
       query.has("type") ? h("a", { class: "button little", href: link("graph") }, "All types") : null) : null;
 

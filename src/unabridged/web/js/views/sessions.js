@@ -48,7 +48,7 @@ async function one(pane, id, still) {
   const measured = h("div", { class: "panel padded", hidden: true });
   const pictures = strip(memory.get("images", { session_id: id, limit: 12, newest_first: true }).then((page) => page.items), "Images", "panel padded");
   fill(pane, h("h2", { dir: "auto", class: "breaks" }, id), cost, h("div", { class: "panel" }, h("header", {}, h("h2", {}, "Texts"), h("a", { class: "button little", href: link("artifacts", [], { session: id }) }, "As a tree")), texts, h("div", { class: "padded-in" }, artifacts.place)), pictures, measured, entities);
-  shown(cost, memory.get("inferences/cost", { session_id: id }), (found) => figures([["tokens read by models", number(found.tokens_in)], ["tokens written", number(found.tokens_out)], ["spent", money(found.cost)]]), { still });
+  shown(cost, memory.get("inferences/cost", { session_id: id }), (found) => h("div", { class: "line spread" }, figures([["tokens read by models", number(found.tokens_in)], ["tokens written", number(found.tokens_out)], ["spent", money(found.cost)]]), h("a", { class: "button little", href: link("inferences", [], { session_id: id }) }, "Its model calls")), { still });
   shown(entities, memory.get("entities", { session_id: id, limit: 200 }), (found) => [h("h2", {}, plural(found.items.length, "entity", "entities"), found.cursor ? " and more" : ""),
     h("div", { class: "line" }, found.items.map((each) => h("a", { class: "chip", href: link("entity", each.id), title: each.type }, each.name)))], { still });
   memory.get("series", { session_id: id, limit: 50 }).then(({ items }) => {
