@@ -79,7 +79,7 @@ class Searches:
         phrase: bool = False,
         every: bool = False,
     ) -> pa.Table:
-        """The ``k`` rows that match ``text`` best by BM25, with ``_score`` and ``_rowid``; ``every``: all of its words."""
+        """The ``k`` rows that match ``text`` best by BM25, with ``_score``, ``_rowid``; ``every``: all of its words."""
         from lance import query as asking
 
         how: dict[str, Any] = {} if phrase or not every else {"operator": asking.FullTextOperator.AND}

@@ -7,7 +7,7 @@ many short ways lead to comes first, and a hub passes little on to each of its m
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,17 +16,20 @@ from unabridged.memory.recall.lanes import Asking, Found, Ranking
 from unabridged.memory.where import among, both, either
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping
 
 __all__ = ["graph_lane", "page_rank", "walk"]
 
 STEPS = 2  # facts between a seed and what it brings: the employer's address, not the address's history
 SEEDS = 20
-FACTS = 2000  # facts a step takes up: a hub of a million is cut there, and one million edges are 3 ms
+FACTS = 400  # facts a step takes up: a hub of a million is cut there
+WIDE = 2000  # the same where the neighbourhood itself is asked for
+FRONTIER = 32  # entities from which a step goes on: those that the walk came to on the most ways
 RESTART = 0.4  # share of the rank that starts again at the seeds (HippoRAG uses 0.5, PageRank 0.15)
 ROUNDS = 20  # 0.6 ** 20 is below 0.0001
 
 Fact = tuple[str, str, str]  # id, source, target
+_FACT = ("id", "source_id", "target_id")
 
 
 def graph_lane(asking: Asking, seeds: Mapping[str, float]) -> Mapping[str, Ranking]:
@@ -34,38 +37,57 @@ def graph_lane(asking: Asking, seeds: Mapping[str, float]) -> Mapping[str, Ranki
     if not seeds or not asking.holdings.edges:
         return {}
     first = dict(sorted(seeds.items(), key=lambda pair: -pair[1])[:SEEDS])
-    facts = walk(asking, first)
+    facts = _near(asking, first)
     if not facts:
         return {}
     rank = page_rank(facts, first)
     flow = _flow(facts, rank)
-    found: dict[str, Ranking] = {
-        "entity": _best("entities", rank, asking.depth),
-        "fact": _best("edges", flow, asking.depth),
-    }
+    best = [
+        Found("edges", flow[fact[0]], facts[fact], fact[0]) for fact in sorted(facts, key=lambda f: (-flow[f[0]], f[0]))
+    ]
+    found: dict[str, Ranking] = {"entity": _best("entities", rank, asking.few), "fact": best[: asking.few]}
     if "passage" in asking.indexes:
         found["passage"] = _passages(asking, found["fact"])
     return {index: ranking for index, ranking in found.items() if index in asking.indexes}
 
 
 def walk(asking: Asking, seeds: Iterable[str], *, steps: int = STEPS) -> list[Fact]:
-    """The facts within so many steps of the seeds."""
-    where = asking.where("fact")
-    found: dict[str, Fact] = {}
+    """The facts within so many steps of the seeds, :data:`WIDE` of each step at the most."""
+    found: dict[Fact, int] = {}
     seen: set[str] = set()
     frontier = set(seeds)
     for _ in range(steps):
-        if where == "false" or not frontier or len(found) >= FACTS * steps:
-            break
-        near = either(among("source_id", frontier), among("target_id", frontier))
-        rows = asking.view.rows("edges", both(near, where), ["id", "source_id", "target_id"], limit=FACTS).to_pydict()
-        found |= {fact[0]: fact for fact in zip(rows["id"], rows["source_id"], rows["target_id"], strict=True)}
+        found |= _around(asking, frontier, WIDE)
         seen |= frontier
-        frontier = {end for fact in found.values() for end in fact[1:]} - seen
-    return list(found.values())
+        frontier = {end for fact in found for end in fact[1:]} - seen
+    return list(found)
 
 
-def page_rank(facts: Sequence[Fact], seeds: Mapping[str, float]) -> dict[str, float]:
+def _near(asking: Asking, seeds: Iterable[str]) -> dict[Fact, int]:
+    """The facts near the seeds that rank flows along, with the places where the store keeps them.
+
+    The second step goes on from those that the first came to on the most ways, and not at all from a hub's
+    hundreds: each of them gets a hundredth of the hub's rank, and what is beyond them less.
+    """
+    first = set(seeds)
+    found = _around(asking, first, FACTS)
+    if len(found) < FACTS:
+        ways = Counter(end for fact in found for end in fact[1:] if end not in first)
+        found |= _around(asking, {end for end, _ in ways.most_common(FRONTIER)}, FACTS)
+    return found
+
+
+def _around(asking: Asking, ends: Collection[str], most: int) -> dict[Fact, int]:
+    """The facts that some entities stand in."""
+    where = asking.where("fact")
+    if where == "false" or not ends:
+        return {}
+    near = either(among("source_id", ends), among("target_id", ends))
+    rows = asking.view.rows("edges", both(near, where), ["_rowid", *_FACT], limit=most).to_pydict()
+    return dict(zip(zip(*(rows[name] for name in _FACT), strict=True), rows["_rowid"], strict=True))
+
+
+def page_rank(facts: Collection[Fact], seeds: Mapping[str, float]) -> dict[str, float]:
     """Personalised PageRank of the entities in some facts; the ranks add up to one.
 
     >>> rank = page_rank([("f", "a", "b"), ("g", "b", "c")], {"a": 1.0})
@@ -87,7 +109,7 @@ def page_rank(facts: Sequence[Fact], seeds: Mapping[str, float]) -> dict[str, fl
     return dict(zip(names, rank.tolist(), strict=True))
 
 
-def _flow(facts: Sequence[Fact], rank: Mapping[str, float]) -> dict[str, float]:
+def _flow(facts: Iterable[Fact], rank: Mapping[str, float]) -> dict[str, float]:
     """How much rank goes over each fact."""
     degree: dict[str, int] = defaultdict(int)
     for _, source, target in facts:
@@ -98,15 +120,15 @@ def _flow(facts: Sequence[Fact], rank: Mapping[str, float]) -> dict[str, float]:
 
 def _best(table: str, scores: Mapping[str, float], depth: int) -> list[Found]:
     ordered = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
-    return [Found(table, id_, score) for id_, score in ordered[:depth]]
+    return [Found(table, score, id=id_) for id_, score in ordered[:depth]]
 
 
 def _passages(asking: Asking, facts: Ranking) -> list[Found]:
     """The artifacts that state the facts, by how much rank they carry together."""
-    flow = {fact.id: fact.score for fact in facts}
+    flow = {fact.id or "": fact.score for fact in facts}
     where = both(asking.scope.links("edge_artifact"), among("from_id", flow))
     rows: dict[str, list[Any]] = asking.view.rows("links", where, ["from_id", "to_id"]).to_pydict()
     scores: dict[str, float] = defaultdict(float)
     for fact, artifact in zip(rows["from_id"], rows["to_id"], strict=True):
         scores[artifact] += flow[fact]
-    return _best("artifacts", scores, asking.depth)
+    return _best("artifacts", scores, asking.few)

@@ -35,10 +35,10 @@ def names_lane(asking: Asking) -> Mapping[str, Ranking]:
     rows = asking.view.rows("entities", both(f"array_has_any(`names`, [{listed}])", where), ["id", "names"])
     length = max(1, len(normalise(asking.words.text)))
     found = [
-        Found("entities", id_, max(len(name) for name in known if name in names) / length)
+        Found("entities", max(len(name) for name in known if name in names) / length, id=id_)
         for id_, known in zip(rows["id"].to_pylist(), rows["names"].to_pylist(), strict=True)
     ]
-    return {"entity": sorted(found, key=lambda each: (-each.score, each.id))}
+    return {"entity": sorted(found, key=lambda each: (-each.score, each.id or ""))}
 
 
 def called(query: str) -> dict[str, None]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from unabridged.memory.recall.lanes import INDEXES_OF, Asking, Found, Ranking
+from unabridged.memory.recall.lanes import INDEXES_OF, NOTHING, Asking, Found, Places, Ranking, places
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["text_lane"]
 
@@ -26,36 +26,37 @@ def text_lane(asking: Asking) -> Mapping[str, Ranking]:
     found = asking.by_role(lambda where, depth: _matched(asking, "artifacts", where, depth))
     for index in ("fact", "entity"):
         if index in asking.indexes and asking.holdings.holds(index):
-            found[index] = _matched(asking, INDEXES_OF[index][0], asking.where(index), asking.depth)
+            table = INDEXES_OF[index][0]
+            found[index] = _best(table, _matched(asking, table, asking.where(index), asking.few))
     return found
 
 
-def _matched(asking: Asking, table: str, where: str | None, depth: int) -> Ranking:
+def _best(table: str, every: Sequence[Places]) -> list[Found]:
+    best: dict[int, float] = {}
+    for rows, scores in every:
+        for row, score in zip(rows.tolist(), scores.tolist(), strict=True):
+            best[row] = max(score, best.get(row, score))
+    return [Found(table, score, row) for row, score in sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))]
+
+
+def _matched(asking: Asking, table: str, where: str | None, depth: int) -> list[Places]:
     if where == "false":
-        return ()
+        return [NOTHING]
     columns = [_COLUMNS[table]]
     if table == "artifacts" and asking.holdings.lexical:
         columns.append("lexical")
-    best: dict[str, Found] = {}
-    for column in columns:
-        for found in _asked(asking, table, column, where, depth):
-            if found.id not in best or found.score > best[found.id].score:
-                best[found.id] = found
-    return sorted(best.values(), key=lambda each: (-each.score, each.id))
+    return [found for column in columns for found in _asked(asking, table, column, where, depth)]
 
 
-def _asked(asking: Asking, table: str, column: str, where: str | None, depth: int) -> list[Found]:
-    """Any of the words; each phrase; and all of the words, where so many say any that some were left out."""
+def _asked(asking: Asking, table: str, column: str, where: str | None, depth: int) -> list[Places]:
+    """Any of the words; all of them, where so many say any that some were left out; and each phrase."""
     words, handle = asking.words, asking.view[table]
-    columns = ["id", "role"] if table == "artifacts" else ["id"]
 
-    def ask(text: str, **how: bool) -> list[Found]:
-        rows = handle.match(text, column, depth, where=where, columns=columns, **how).to_pydict()
-        return Found.all(table, rows, rows["_score"])
+    def ask(text: str, depth: int, **how: bool) -> Places:
+        return places(handle.match(text, column, depth, where=where, columns=(), **how), "_score")
 
-    found = ask(words.matched)
-    if len(found) >= depth and len(words.terms) > 1:
-        found += ask(" ".join(words.terms), every=True)
-    for phrase in words.phrases:
-        found += ask(phrase, phrase=True)
-    return found
+    found = [ask(words.matched, depth)]
+    full = table == "artifacts" and len(found[0][0]) >= min(depth, asking.depth)  # facts and names are all short
+    if full and len(words.terms) > 1:
+        found.append(ask(" ".join(words.terms), min(depth, asking.depth), every=True))
+    return found + [ask(phrase, min(depth, asking.depth), phrase=True) for phrase in words.phrases]

@@ -8,33 +8,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from unabridged.memory.recall.lanes import INDEXES_OF, Asking, Found, Ranking
+from unabridged.memory.recall.lanes import INDEXES_OF, NOTHING, Asking, Found, Places, Ranking, places
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 __all__ = ["vector_lane"]
 
 
 def vector_lane(asking: Asking) -> Mapping[str, Ranking]:
-    """The nearest rows of every index that is asked for; scores are cosines, -1 … 1."""
+    """The nearest rows of every index that is asked for; scores are cosines, -1 … 1, by what an index keeps of them."""
     if asking.vector is None:
         return {}
-    found = asking.by_role(lambda where, depth: _artifacts(asking, where, depth))
+    found = asking.by_role(lambda where, depth: [_nearest(asking, "artifacts", where, depth)])
     for index in ("fact", "entity"):
         if index in asking.indexes and asking.holdings.holds(index):
-            found[index] = _nearest(asking, INDEXES_OF[index][0], asking.where(index), asking.depth)
+            table = INDEXES_OF[index][0]
+            rows, scores = _nearest(asking, table, asking.where(index), asking.few)
+            pairs = zip(rows.tolist(), scores.tolist(), strict=True)
+            found[index] = [Found(table, score, row) for row, score in pairs]
     return found
 
 
-def _artifacts(asking: Asking, where: str | None, depth: int) -> Ranking:
-    return _nearest(asking, "artifacts", where, depth, ["id", "role"])
-
-
-def _nearest(
-    asking: Asking, table: str, where: str | None, depth: int, columns: Sequence[str] = ("id",)
-) -> list[Found]:
+def _nearest(asking: Asking, table: str, where: str | None, depth: int) -> Places:
     if where == "false":
-        return []
-    rows = asking.view[table].nearest(asking.vector, depth, where=where, columns=columns).to_pydict()
-    return Found.all(table, rows, [1.0 - distance for distance in rows["_distance"]])
+        return NOTHING
+    rows = asking.view[table].nearest(asking.vector, depth, where=where, columns=(), refine=0)
+    return places(rows, "_distance", -1.0, 1.0)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from unabridged.memory.recall.data import LaneRank
 from unabridged.memory.recall.fuse import RANK_CONSTANT, fuse
 from unabridged.memory.recall.settings import WEIGHTS, Settings
-from unabridged.memory.temporal import start
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -44,6 +43,8 @@ class Candidate:
     fused: float = 0.0
     lanes: tuple[LaneRank, ...] = ()
     reread: float | None = None
+    verbatim: bool = False
+    doubted: bool = False
 
     @property
     def worth(self) -> float:
@@ -94,7 +95,7 @@ def _rankings(
     if settings.recency is not None:
         given["recency"] = [_fresh(each.record, at, settings.recency) for each in candidates]
     if settings.session is not None:
-        given["session"] = [1.0 if _session(each.record) == settings.session else None for each in candidates]
+        given["session"] = [1.0 if each.record.session_id == settings.session else None for each in candidates]
     return {name: _order(scores) for name, scores in given.items()}
 
 
@@ -105,9 +106,4 @@ def _order(scores: Sequence[float | None]) -> list[tuple[int, float]]:
 
 def _fresh(record: Any, at: dt.datetime, half_life: float) -> float | None:
     """What is left of a record's weight at its age: a half after each half-life (in days)."""
-    since = start(record) if hasattr(record, "invalid_at") else getattr(record, "valid_at", None) or record.created_at
-    return math.exp2(-max(0.0, (at - since).total_seconds() / _DAY) / half_life)
-
-
-def _session(record: Any) -> str | None:
-    return getattr(record, "session_id", None)
+    return math.exp2(-max(0.0, (at - record.began).total_seconds() / _DAY) / half_life)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import heapq
 import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from unabridged.advice import said
 from unabridged.errors import InputError, StoreError, UnabridgedError
 from unabridged.memory.recall.data import Citation, Degraded, Hit, Recalled
+from unabridged.memory.recall.densest import densest
 from unabridged.memory.recall.fuse import diverse
-from unabridged.memory.recall.hits import Brief, chunked, cited, rows_of, text_of, whole_of
+from unabridged.memory.recall.hits import Ground, cited, linked, text_of
 from unabridged.memory.recall.lanes import DOCUMENTS, INDEXES_OF, Asking, Found, Ranking, holdings
 from unabridged.memory.recall.lanes_graph import graph_lane
 from unabridged.memory.recall.lanes_names import names_lane
@@ -21,13 +24,14 @@ from unabridged.memory.recall.pack import packed
 from unabridged.memory.recall.polarity import OPPOSED, opposed
 from unabridged.memory.recall.query import Meant, calibration_of, meant
 from unabridged.memory.recall.rank import NEAR, Candidate, ranked, reread
+from unabridged.memory.recall.rows import Rows, chunked
 from unabridged.memory.recall.score import Calibration, cosines, relevance
 from unabridged.memory.recall.words import coverage, words_in
 from unabridged.memory.trouble import Gone
 from unabridged.providers.rerank import as_reranker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from unabridged.memory.commits import View
     from unabridged.memory.recall.scope import Scope
@@ -40,8 +44,10 @@ T = TypeVar("T")
 By = dict[str, "Mapping[str, Ranking]"]  # lane -> index -> what it found there
 
 DEPTH = 32  # rows that each index of a lane brings, at least
+FEW = 16  # the same of facts and entities, which are short and much alike
 INTO = 3  # documents that a second pass goes into
-LONG = 20_000  # characters of a document whose chunks tell what it says of the query; a shorter one is read
+SHORT = 200  # characters of a query of which one chunk can say all: a longer one is looked for in whole documents
+GRAPH = ("fact", "entity")
 HEAD = 4  # times the limit: how far down a reranker and diversity look
 
 _pool = ThreadPoolExecutor(4, thread_name_prefix="unabridged-lane")
@@ -67,6 +73,7 @@ class Recall:
         self.timings: dict[str, float] = {}
         self.meant = Meant()
         self.named = False
+        self.below = 0
 
     def run(self) -> Recalled:
         """All of it."""
@@ -74,7 +81,7 @@ class Recall:
 
     def _run(self) -> Recalled:
         if not self.words.terms:
-            return self._recalled((), 0)
+            return self._recalled(())
         asking = self._asking()
         found = self._asked(asking)
         order = self._timed("rows", lambda: self._order(asking, found))
@@ -82,15 +89,22 @@ class Recall:
             order = self._timed("second pass", lambda: self._again(asking, found, documents))
         order = [each for each in order if each.index in self.settings.kinds]
         kept = [each for each in order if each.score >= self.settings.threshold]
-        chosen = self._timed("whole", lambda: self._whole(self._chosen(kept)))
-        evidence = self._timed("evidence", lambda: cited(self.view, [each.record for each in chosen], self.scope))
+        self.below = len(order) - len(kept)
+        chosen = self._timed("chosen", lambda: self._chosen(kept))
+        links = _pool.submit(linked, self.view, [e.record.id for e in chosen if e.index in GRAPH], self.scope)
+        chosen = self._timed("whole", lambda: self._whole(chosen))
+        records = [each.record for each in chosen]
+        evidence = self._timed("evidence", lambda: self._cited(records, links.result()))
         hits = [_hit(each, evidence[each.record.id]) for each in chosen if evidence[each.record.id]]
-        return self._recalled(tuple(hits), len(order) - len(kept))
+        return self._recalled(tuple(hits))
 
-    def _recalled(self, hits: tuple[Hit, ...], below: int) -> Recalled:
+    def _cited(self, records: Sequence[Any], links: Mapping[str, list[Ground]]) -> dict[str, tuple[Citation, ...]]:
+        return cited(self.view, records, self.scope, links=links, places=self.rows.places("artifacts"))
+
+    def _recalled(self, hits: tuple[Hit, ...]) -> Recalled:
         pack = self._timed("pack", lambda: packed(hits, self.words, self.settings.budget_tokens))
         threshold = self.settings.threshold
-        return Recalled(self.query, hits, pack, tuple(self.degraded), threshold, below, self.timings)
+        return Recalled(self.query, hits, pack, tuple(self.degraded), threshold, self.below, self.timings)
 
     def _timed(self, name: str, work: Callable[[], T]) -> T:
         began = time.perf_counter()
@@ -105,6 +119,7 @@ class Recall:
             self.meant = self._timed("embed", self._meant)
         if self.meant.degraded:
             self.degraded.append(self.meant.degraded)
+        self.rows = Rows(self.view, self.settings, vectors=self.meant.vector is not None or self.settings.diversity > 0)
         return Asking(
             view=self.view,
             words=self.words,
@@ -113,6 +128,7 @@ class Recall:
             indexes=frozenset(self.settings.kinds) | ({"passage"} if "document" in self.settings.kinds else set()),
             vector=self.meant.vector,
             depth=max(DEPTH, 2 * self.settings.limit),
+            few=max(FEW, 2 * self.settings.limit),
         )
 
     def _meant(self) -> Meant:
@@ -122,12 +138,18 @@ class Recall:
         """What each lane found; the graph's last, from where the others landed."""
         walking = "graph" in self.settings.lanes and bool(asking.holdings.edges)
         wide = replace(asking, indexes=asking.indexes | {"entity", "fact"}) if walking else asking
-        lanes = {"vector": vector_lane, "text": text_lane, "names": names_lane}
+        lanes = {"vector": vector_lane, "text": text_lane}
         begun = {n: _pool.submit(self._lane, n, lanes[n], wide) for n in self.settings.lanes if n in lanes}
-        found: By = {name: future.result() for name, future in begun.items()}
-        if walking:
-            seeds = self._seeds(found)
+        found: By = {}
+        if "names" in self.settings.lanes:
+            found["names"] = self._lane("names", names_lane, wide)
+        seeds = {each.id or "": 1.0 + each.score for each in found.get("names", {}).get("entity", ())}
+        self.named = walking and bool(seeds)
+        if self.named:  # the walk need not wait for the others
             found["graph"] = self._lane("graph", lambda each: graph_lane(each, seeds), asking)
+        found |= {name: future.result() for name, future in begun.items()}
+        if walking and not self.named:
+            found["graph"] = self._lane("graph", lambda each: graph_lane(each, self._seeds(found)), asking)
         return found
 
     def _lane(
@@ -138,51 +160,105 @@ class Recall:
         except Gone:  # the whole question is asked again, of the newest state
             raise
         except StoreError as error:
-            self.degraded.append(Degraded(name, str(error)))
+            self.degraded.append(Degraded(name, said(error), error.advice))
             return {}
 
     def _seeds(self, found: By) -> dict[str, float]:
-        """Where the walk starts: at what the query names, else at the entities and facts that it is nearest to."""
-        if named := {each.id: 1.0 + each.score for each in found.get("names", {}).get("entity", ())}:
-            self.named = True
-            return named
+        """Where the walk starts if the query names nothing: at the entities and facts that it is nearest to."""
         seeds: dict[str, float] = defaultdict(float)
         for lane in ("vector", "text"):
-            for rank, each in enumerate(found.get(lane, {}).get("entity", ())[:5], 1):
-                seeds[each.id] += 1 / rank
+            for rank, id_ in enumerate(self._ids("entities", found.get(lane, {}).get("entity", ())[:5]), 1):
+                seeds[id_] += 1 / rank
             for rank, ends in enumerate(self._ends(found.get(lane, {}).get("fact", ())[:5]), 1):
                 for end in ends:
                     seeds[end] += 0.5 / rank
         return seeds
 
+    def _ids(self, table: str, found: Sequence[Found]) -> list[str]:
+        known = self.rows.at(table, _placed(found))
+        return [known[each.row].id for each in found if each.row in known]
+
     def _ends(self, facts: Sequence[Found]) -> list[tuple[str, str]]:
-        rows = rows_of(self.view, "edges", {each.id: each.row for each in facts}, None)
-        return [(rows[f.id][0].source_id, rows[f.id][0].target_id) for f in facts if f.id in rows]
+        if not facts:
+            return []
+        rows = self.view["edges"].at(_placed(facts), ["source_id", "target_id"]).to_pydict()
+        return list(zip(rows["source_id"], rows["target_id"], strict=True))
 
     # -- choosing -------------------------------------------------------------------------------------
 
     def _order(self, asking: Asking, found: By, inside: Mapping[str, float] | None = None) -> list[Candidate]:
         """All candidates, best first; whole documents last of the indexes, for their chunks tell of them."""
-        every = [each for by in found.values() for ranking in by.values() for each in ranking]
-        whole = chunked(self.view, {each.id for each in every if each.role == "document"})
+        whole = self._read(asking, found)
         done: list[Candidate] = []
-        for index in sorted(asking.indexes, key=lambda each: each == "document"):
-            scores, places = _scores(found, index, whole)
-            if index == "document":
-                for id_, near in _documents(done).items():
-                    scores.setdefault(id_, {})["chunks"] = near
-                    places.setdefault(id_, None)
-            rows = rows_of(self.view, INDEXES_OF[index][0], places, asking.where(index))
-            said = _said(done) if index == "document" else {}
-            candidates = [
-                Candidate(index, *rows[id_], found=scores[id_], said=said.get(id_, 0.0))
-                for id_ in scores
-                if id_ in rows
-            ]
+        for index in sorted(asking.indexes - {"document"}):
+            candidates = self._candidates(index, self._scores(found, index, whole))
             if inside and index == "passage":
                 candidates = [_within(each, inside) for each in candidates]
             done += ranked(self._scored(candidates), self.settings, at=self.scope.at)
-        return sorted(done, key=lambda each: (-each.worth, -each.fused, each.record.id))
+        if "document" in asking.indexes:
+            done += ranked(self._scored(self._documents(asking, found, whole, done)), self.settings, at=self.scope.at)
+        return sorted(done, key=_place)
+
+    def _read(self, asking: Asking, found: By) -> set[str]:
+        """Meet what the lanes found, each table's rows at once; and tell which documents are whole artifacts."""
+        rankings = [by[index] for by in found.values() for index in asking.indexes & by.keys()]
+        every = [each for ranking in rankings for each in ranking]
+        split = bool(asking.holdings.roles["chunk"])
+        documents = [each for each in every if split and each.role == "document"]
+        work = [_pool.submit(self._meet, asking, table, found, every) for table in ("edges", "entities")]
+        whole = _pool.submit(self._wholes, documents)
+        others = {each.key for each in documents}
+        self._meet(asking, "artifacts", found, [each for each in every if each.key not in others])
+        for each in work:
+            each.result()
+        return whole.result()
+
+    def _meet(self, asking: Asking, table: str, found: By, every: Sequence[Found]) -> None:
+        if placed := _placed(each for each in every if each.table == table):
+            self.rows.at(table, placed)
+        for index in sorted(asking.indexes):
+            if INDEXES_OF[index][0] == table:
+                ids = [each.id for by in found.values() for each in by.get(index, ()) if each.id is not None]
+                self.rows.of(table, ids, asking.where(index) if ids else None)
+
+    def _wholes(self, documents: Sequence[Found]) -> set[str]:
+        if not documents:
+            return set()
+        known = self.rows.at("artifacts", _placed(documents), texts=False)
+        briefs = {each.key: known[each.row] for each in documents if each.row in known}
+        whole = chunked(self.view, {each.id for each in briefs.values()})
+        self.rows.read([each for each in briefs.values() if each.id not in whole])
+        return whole
+
+    def _scores(self, found: By, index: str, whole: set[str]) -> dict[str, dict[str, float]]:
+        """For each row of an index, by id, the scores of the lanes that found it."""
+        scores: dict[str, dict[str, float]] = {}
+        for lane, by in found.items():
+            met = [(self.rows.find(each.table, each.key), each) for each in by.get(index, ())]
+            known = [(brief, each) for brief, each in met if brief is not None]
+            fitting = [(brief, each) for brief, each in known if _belongs(each, brief.id, index, whole)]
+            for brief, each in fitting[: DOCUMENTS if index == "document" else None]:
+                scores.setdefault(brief.id, {})[lane] = each.score
+        return scores
+
+    def _candidates(self, index: str, scores: Mapping[str, Mapping[str, float]]) -> list[Candidate]:
+        table = INDEXES_OF[index][0]
+        met = ((self.rows.find(table, id_), lanes) for id_, lanes in scores.items())
+        briefs = [(brief, lanes) for brief, lanes in met if brief is not None]
+        unread = self.rows.read([b for b, _ in briefs if b.text is None]) if index != "document" else {}
+        return [Candidate(index, unread.get(b.id, b), b.vector, lanes) for b, lanes in briefs]
+
+    def _documents(self, asking: Asking, found: By, whole: set[str], passages: Sequence[Candidate]) -> list[Candidate]:
+        """Whole artifacts: found by themselves, or by their chunks, which tell what they say of the query."""
+        scores = self._scores(found, "document", whole)
+        for id_, near in _documents(passages).items():
+            scores.setdefault(id_, {})["chunks"] = near
+        self.rows.of("artifacts", scores, asking.where("document"), texts=False)
+        said = _said(passages)
+        candidates = [_told(each, said) for each in self._candidates("document", scores)]
+        told = len(self.query) <= SHORT
+        silent = self.rows.read([each.record for each in candidates if not (told and each.said)])
+        return [replace(each, record=silent.get(each.record.id, each.record)) for each in candidates]
 
     def _again(self, asking: Asking, found: By, documents: Mapping[str, float]) -> list[Candidate]:
         """The second pass: into the documents that the first one found, for the rest of what they say (SPEC R7)."""
@@ -192,9 +268,9 @@ class Recall:
         for name, lane in (("vector", vector_lane), ("text", text_lane)):
             if name in self.settings.lanes:
                 more = self._lane(name, lane, within).get("passage", ())
-                known = {each.id for each in found.get(name, {}).get("passage", ())}
+                known = {each.key for each in found.get(name, {}).get("passage", ())}
                 first = found.get(name, {})
-                joined = [*first.get("passage", ()), *(each for each in more if each.id not in known)]
+                joined = [*first.get("passage", ()), *(each for each in more if each.key not in known)]
                 found[name] = {**first, "passage": sorted(joined, key=lambda each: -each.score)}
         return self._order(asking, found, best)
 
@@ -204,77 +280,106 @@ class Recall:
         return [self._score(each, cosine, most) for each, cosine in zip(candidates, near, strict=True)]
 
     def _score(self, each: Candidate, near: float | None, most: float) -> Candidate:
-        text = text_of(each.record)
-        told = each.said > 0 and len(text) > LONG
-        said = each.said if told else coverage(self.words, text)
+        text = None if each.record.text is None else densest(self.words, each.record.text)
+        said = each.said if text is None else coverage(self.words, text)
         calibration = Calibration() if near is None else self._calibration(INDEXES_OF[each.index][0])
-        score = relevance(self.words, text, said, near, calibration)
-        if said and score >= self.settings.threshold and opposed(self.words, text):
-            return replace(each, near=near, said=said, score=min(score, OPPOSED))
+        score = 1.0 if each.verbatim else relevance(self.words, text or "", said, near, calibration)
+        verbatim = score >= 1.0
+        doubted = bool(said) and score >= self.settings.threshold
         if "names" in each.found:
             score = max(score, 0.5 + 0.5 * each.found["names"])
         if self.named and "graph" in each.found:
             score = min(1.0, score + NEAR * each.found["graph"] / most)
         score = min(1.0, score + NEAR * each.found.get("document", 0.0))
-        return replace(each, near=near, said=said, score=score)
+        return replace(each, near=near, said=said, score=score, verbatim=verbatim, doubted=doubted)
 
     def _calibration(self, table: str) -> Calibration:
         return calibration_of(self.view, table, self.meant.strangers) if self.meant.strangers else Calibration()
 
-    def _chosen(self, kept: list[Candidate]) -> list[Candidate]:
+    def _chosen(self, order: Sequence[Candidate]) -> list[Candidate]:
         limit = self.settings.limit
-        head = kept[: HEAD * limit]
+        ahead = self.settings.rerank is not None or self.settings.diversity > 0
+        head = self._unopposed(order, HEAD * limit if ahead else limit)
         if self.settings.rerank is not None and head:
             head = self._timed("rerank", lambda: self._reread(head))
-        order = diverse([e.worth for e in head], [e.vector for e in head], self.settings.diversity, limit)
-        return [head[at] for at in order]
+        best = diverse([e.worth for e in head], [e.vector for e in head], self.settings.diversity, limit)
+        return [head[at] for at in best]
+
+    def _unopposed(self, order: Sequence[Candidate], most: int) -> list[Candidate]:
+        """The best of an order, those that say the opposite put where they belong.
+
+        Only what comes to the head is read for it: that takes longer than all else that is done with a candidate.
+        """
+        heap = [(_place(each), at, each) for at, each in enumerate(order)]
+        head: list[Candidate] = []
+        while heap and len(head) < most:
+            _, at, each = heapq.heappop(heap)
+            if each.doubted and opposed(self.words, self._text(each)):
+                each = replace(each, score=min(each.score, OPPOSED), doubted=False)
+                if each.score >= self.settings.threshold:
+                    heapq.heappush(heap, (_place(each), at, each))
+                else:
+                    self.below += 1
+            else:
+                head.append(each)
+        return head
+
+    def _text(self, each: Candidate) -> str:
+        if each.record.text is None:
+            each = replace(each, record=self.rows.read([each.record])[each.record.id])
+        return each.record.text or ""
 
     def _reread(self, head: list[Candidate]) -> list[Candidate]:
         """The head in a cross-encoder's order; as it was, and said so, where that fails."""
         reranker = as_reranker(self.settings.rerank)
         try:
-            scores = reranker.rerank(self.query, [text_of(each.record) for each in head])
+            scores = reranker.rerank(self.query, [self._text(each) for each in head])
         except (UnabridgedError, OSError) as error:
             self.degraded.append(Degraded("rerank", f"the cross-encoder failed: {type(error).__name__}"))
             return head
         return reread(head, scores)
 
     def _whole(self, chosen: Sequence[Candidate]) -> list[Candidate]:
-        """With the whole records of artifacts, of which only what ranks them was read."""
-        artifacts = whole_of(self.view, [each.record for each in chosen if isinstance(each.record, Brief)])
-        return [replace(each, record=artifacts.get(each.record.id, each.record)) for each in chosen]
+        """With the whole records, of which only what ranks them was read."""
+        tables: dict[str, list[Any]] = defaultdict(list)
+        for each in chosen:
+            tables[each.record.table].append(each.record)
+        read = {table: _pool.submit(self.rows.whole, briefs) for table, briefs in tables.items()}
+        records = {table: future.result() for table, future in read.items()}
+        return [replace(each, record=records[each.record.table][each.record.id]) for each in chosen]
 
 
-def _scores(found: By, index: str, whole: set[str]) -> tuple[dict[str, dict[str, float]], dict[str, int | None]]:
-    """For each row of an index, the scores of the lanes that found it; and where the store keeps it."""
-    scores: dict[str, dict[str, float]] = {}
-    places: dict[str, int | None] = {}
-    for lane, by in found.items():
-        fitting = [each for each in by.get(index, ()) if _belongs(each, index, whole)]
-        for each in fitting[: DOCUMENTS if index == "document" else None]:
-            scores.setdefault(each.id, {})[lane] = each.score
-            places[each.id] = places.get(each.id) if each.row is None else each.row
-    return scores, places
+def _place(each: Candidate) -> tuple[float, float, str]:
+    return (-each.worth, -each.fused, each.record.id)
+
+
+def _placed(found: Iterable[Found]) -> list[int]:
+    return [each.row for each in found if each.row is not None]
 
 
 def _documents(order: Sequence[Candidate]) -> dict[str, float]:
     """Documents by the best of their passages: maximum similarity beside the pooled vector (SPEC L16)."""
     best: dict[str, float] = {}
     for each in order:
-        document = getattr(each.record, "document_id", None)
+        document = each.record.document_id
         if each.index == "passage" and document is not None:
             best.setdefault(document, each.worth)
     return dict(sorted(best.items(), key=lambda pair: -pair[1])[:DOCUMENTS])
 
 
-def _said(order: Sequence[Candidate]) -> dict[str, float]:
-    """How much of the query's words each document says in one of its chunks."""
-    best: dict[str, float] = {}
+def _said(order: Sequence[Candidate]) -> dict[str, tuple[float, bool]]:
+    """How much of the query's words each document says in one of its chunks, and whether as the query has them."""
+    best: dict[str, tuple[float, bool]] = {}
     for each in order:
-        document = getattr(each.record, "document_id", None)
-        if each.index == "passage" and document is not None:
-            best[document] = max(each.said, best.get(document, 0.0))
+        document = each.record.document_id
+        if each.record.role == "chunk" and document is not None:
+            best[document] = max((each.said, each.verbatim), best.get(document, (0.0, False)))
     return best
+
+
+def _told(each: Candidate, said: Mapping[str, tuple[float, bool]]) -> Candidate:
+    share, verbatim = said.get(each.record.id, (0.0, False))
+    return replace(each, said=share, verbatim=verbatim)
 
 
 def _within(each: Candidate, documents: Mapping[str, float]) -> Candidate:
@@ -282,8 +387,8 @@ def _within(each: Candidate, documents: Mapping[str, float]) -> Candidate:
     return each if share is None else replace(each, found={**each.found, "document": share})
 
 
-def _belongs(found: Found, index: str, whole: set[str]) -> bool:
-    return found.role != "document" or (found.id in whole) == (index == "document")
+def _belongs(found: Found, id_: str, index: str, whole: set[str]) -> bool:
+    return found.role != "document" or (id_ in whole) == (index == "document")
 
 
 def _hit(each: Candidate, evidence: tuple[Citation, ...]) -> Hit:
