@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from unabridged.errors import InputError, NotFound, StoreError
-from unabridged.memory.commits import HEAD_SCHEMA, Head, Place, head_row
+from unabridged.memory.commits import Place
 from unabridged.memory.dataset import Handle, Lake
+from unabridged.memory.head import HEAD_SCHEMA, Head, head_row
 from unabridged.memory.lease import LEASE_SCHEMA, LeaseLock, LeaseReaders
 from unabridged.memory.lock import FileLock, FileReaders, Lock, Readers, ThreadLock, held
 from unabridged.memory.objects import remove_under
 from unabridged.memory.schema import INDEXES, OUTSIDE, SCHEMA_VERSION, TABLES, arrow_schema
-from unabridged.memory.trouble import Gone
+from unabridged.memory.trouble import Gone, told
 from unabridged.memory.values import checked_name, new_id, now
 from unabridged.memory.where import equals
 
@@ -128,7 +129,8 @@ class Catalog:
         """Make a dataset, or find the one that somebody else made meanwhile."""
         checked_name(name, "dataset")
         if self.folder:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            with told("making the memory's folder"):
+                self.folder.mkdir(parents=True, exist_ok=True)
         with held(self._lock("catalog")):
             self._sweep()
             return self.find(name) or self._make(name, settings)

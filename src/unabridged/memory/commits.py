@@ -12,16 +12,15 @@ There is no fsync below this: a commit survives the death of its process, not of
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
-import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pyarrow as pa
 
 from unabridged.errors import Conflict, StoreError
 from unabridged.memory.conditions import asked
+from unabridged.memory.head import Head, head_of
 from unabridged.memory.lock import Lock, Readers, held
 from unabridged.memory.schema import (
     OUTSIDE,
@@ -41,58 +40,10 @@ if TYPE_CHECKING:
 
     from unabridged.memory.dataset import Handle, Lake
 
-__all__ = ["HEAD_SCHEMA", "Draft", "Head", "Place", "Source", "Store", "View", "Writing", "head_row"]
+__all__ = ["Draft", "Place", "Source", "Store", "View", "Writing"]
 
 T = TypeVar("T")
 ATTEMPTS = 6  # a lost race is rare under a lock; under leases a sleeper can lose several in a row
-MARKS = 12  # heads remembered over one grace, so that the oldest one still in use is known
-HEAD_SCHEMA = pa.schema([pa.field("id", pa.string()), pa.field("seq", pa.int64()), pa.field("state", pa.string())])
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The one row that says what is true: the version of each table, the settings, who wrote last.
-
-    ``marks`` are (time, versions) of earlier heads over the grace; ``upkeep`` is what upkeep noted.
-    """
-
-    seq: int
-    versions: Mapping[str, int]
-    writer: str = ""
-    at: float = 0.0
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    marks: tuple[tuple[float, Mapping[str, int]], ...] = ()
-    upkeep: Mapping[str, Any] = field(default_factory=dict)
-
-    def state(self) -> str:
-        """Everything but the sequence number, as JSON."""
-        names = ("versions", "writer", "at", "settings", "marks", "upkeep")
-        return json.dumps({name: getattr(self, name) for name in names}, ensure_ascii=False)
-
-    def following(self, versions: Mapping[str, int], writer: str, grace: float, **changed: Any) -> Head:
-        """The head after this one; this one becomes a mark if the last mark is old enough."""
-        at = time.time()
-        marks = self.marks
-        if not marks or at - marks[-1][0] >= grace / MARKS:
-            marks = (*marks, (at, self.versions))
-        old = sum(when <= at - grace for when, _ in marks)
-        return replace(
-            self, seq=self.seq + 1, versions=versions, writer=writer, at=at, marks=marks[max(0, old - 1) :], **changed
-        )
-
-
-def head_row(head: Head) -> pa.Table:
-    """The head as the row of its table."""
-    return pa.Table.from_pylist([{"id": "head", "seq": head.seq, "state": head.state()}], schema=HEAD_SCHEMA)
-
-
-def _head(rows: pa.Table) -> Head:
-    if rows.num_rows != 1:
-        raise StoreError(f"the head has {rows.num_rows} rows, expected one: this is not an unabridged dataset")
-    row = rows.to_pylist()[0]
-    state = json.loads(row["state"])
-    state["marks"] = tuple((when, versions) for when, versions in state["marks"])
-    return Head(seq=row["seq"], **state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +265,7 @@ class Store:
         with self._mutex:
             version = self._head_table.latest()
             if self._view is None or version != self._seen:
-                head = _head(self._head_table.read())
+                head = head_of(self._head_table.read())
                 if self._view is None or head.seq != self._view.head.seq:
                     self._view = View(self.place, head)
                 self._seen = version
@@ -331,15 +282,28 @@ class Store:
 
     @contextlib.contextmanager
     def pinned(self) -> Iterator[View]:
-        """A view that stays as long as the block runs: registered, so that upkeep leaves it alone."""
+        """A view that stays as long as the block runs: registered, so that upkeep leaves it alone.
+
+        Where a read-only store cannot be registered with (a mount that is read-only too), the view stays for as
+        long as the grace of those who write elsewhere.
+        """
         view = self.view()
-        token = self.place.readers.register(view.head.versions)
+        token = self._registered(view)
         try:
             for table in view.head.versions:
                 view[table]  # opened now, while the grace still holds it
             yield view
         finally:
-            self.place.readers.leave(token)
+            if token is not None:
+                self.place.readers.leave(token)
+
+    def _registered(self, view: View) -> str | None:
+        try:
+            return self.place.readers.register(view.head.versions)
+        except StoreError:
+            if not self.read_only:
+                raise
+            return None
 
     def commit(self, work: Callable[[Draft], T]) -> T:
         """Let ``work`` draft against the head, write it, move the head; again if another writer was first."""

@@ -20,6 +20,7 @@ from unabridged.memory.objects import file_system
 from unabridged.memory.paging import Page, metadata_where, optional, page
 from unabridged.memory.records import Image
 from unabridged.memory.settle import settle
+from unabridged.memory.trouble import told
 from unabridged.memory.values import checked_metadata, checked_name, new_id
 from unabridged.memory.vectors import GIVEN, admit
 from unabridged.memory.where import among, batched, both, equals
@@ -95,13 +96,17 @@ class FolderFiles:
     def _path(self, key: str) -> Path:
         return self._folder / key[:2] / key
 
+    @told("writing a file")
     def write(self, key: str, raw: bytes) -> None:
         """Write beside, then rename: a reader sees all of it or nothing."""
         path = self._path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_name(f"{key}.{new_id()}.new")
-        beside.write_bytes(raw)
-        beside.replace(path)
+        try:
+            beside.write_bytes(raw)
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)  # of a disk that is full
 
     def read(self, key: str) -> bytes:
         """Its bytes."""
@@ -167,6 +172,7 @@ class ArrowFiles:
     def _path(self, key: str) -> str:
         return f"{self._at[1]}/{key[:2]}/{key}"
 
+    @told("writing a file")
     def write(self, key: str, raw: bytes) -> None:
         """One object: whole or not at all."""
         self._at[0].create_dir(f"{self._at[1]}/{key[:2]}", recursive=True)

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from unabridged.errors import StoreError
+from unabridged.memory.trouble import told
 from unabridged.memory.values import new_id
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ class FileLock:
         self._threads = threading.Lock()
         self._file: int | None = None
 
+    @told("taking the lock")
     def acquire(self, wait: float = WAIT) -> bool:
         """Take it, first among this object's threads, then among processes."""
         end = time.monotonic() + wait
@@ -180,14 +182,20 @@ class FileReaders:
     folder: Path
     _open: dict[str, int] = field(default_factory=dict)
 
+    @told("registering a reader")
     def register(self, versions: Versions) -> str:
         """Write a file, lock it, and only then give it its name."""
         token = new_id()
         fresh = self.folder / f"{token}.new"
         file = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
-        _lock_file(file)
-        os.write(file, json.dumps(dict(versions)).encode())
-        fresh.rename(self.folder / token)
+        try:
+            _lock_file(file)
+            os.write(file, json.dumps(dict(versions)).encode())
+            fresh.rename(self.folder / token)
+        except OSError:  # the disk is full
+            os.close(file)
+            fresh.unlink(missing_ok=True)
+            raise
         self._open[token] = file
         return token
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 
 from unabridged.errors import NotFound, StoreError
-from unabridged.memory.commits import Head, Store, View, Writing
+from unabridged.memory.commits import Store, View, Writing
+from unabridged.memory.head import Head
 from unabridged.memory.migration import migrate
 from unabridged.memory.outside import Outside
 from unabridged.memory.records import Snapshot

@@ -16,13 +16,14 @@ from unabridged.errors import StoreError
 from unabridged.memory.gather import checked_kind
 from unabridged.memory.records import KINDS, LINK_TYPES, RESERVED, Edge, Link
 from unabridged.memory.schema import SCHEMA_VERSION, TABLES, VECTOR_TABLES
+from unabridged.memory.soundness import Check, check, opened, sound
 from unabridged.memory.stats import Coverage, vector_coverage
 from unabridged.memory.temporal import ended
 from unabridged.memory.values import edge_key, entity_id
 from unabridged.memory.where import equals, not_null
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -30,23 +31,6 @@ if TYPE_CHECKING:
     from unabridged.memory.memory import Memory
 
 __all__ = ["Check", "Report", "verify"]
-
-_EXAMPLES = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One promise: how many rows were looked at, how many broke it, the ids of some that did."""
-
-    name: str
-    checked: int
-    broken: int
-    examples: tuple[str, ...] = ()
-
-    @property
-    def ok(self) -> bool:
-        """Whether it holds."""
-        return not self.broken
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +61,32 @@ class Report:
 
 
 def verify(memory: Memory) -> Report:
-    """Check every promise on the live dataset."""
+    """Check every promise on the live dataset; of one that is damaged, what is damaged."""
+    there = opened(memory.store.view())
+    if not there.ok:
+        return _damage(memory, memory.store.view(), [there])
     with memory.store.pinned() as view:
+        whole = [there, *sound(memory.store, view)]
+        if not all(each.ok for each in whole):
+            return _damage(memory, view, whole)
         facts = _Facts(view)
-        checks = [check for each in _CHECKS for check in each(facts)]
+        checks = [found for each in _CHECKS for found in each(facts)]
         files, notes = _files(memory, view)
         return Report(
             dataset=memory.name,
             seq=view.head.seq,
-            checks=(*checks, files, _points(view)),
+            checks=(*whole, *checks, files, _points(view)),
             vectors=vector_coverage(view),
             notes=tuple(notes),
         )
+
+
+def _damage(memory: Memory, view: View, checks: Sequence[Check]) -> Report:
+    """What can be said of a dataset that cannot be read whole."""
+    note = (
+        "a table cannot be read whole: restore the files from a backup, or restore a snapshot; nothing else was checked"
+    )
+    return Report(dataset=memory.name, seq=view.head.seq, checks=tuple(checks), vectors={}, notes=(note,))
 
 
 @dataclass
@@ -118,29 +116,24 @@ class _Facts:
         ]
 
 
-def _check(name: str, checked: int, broken: Iterable[Any]) -> Check:
-    found = list(broken)
-    return Check(name, checked, len(found), tuple(str(each)[:64] for each in found[:_EXAMPLES]))
-
-
 # -- identities -------------------------------------------------------------------------------------
 
 
 def _identities(facts: _Facts) -> Iterator[Check]:
-    yield _check("schema", 1, [] if facts.view.settings.get("schema") == SCHEMA_VERSION else ["settings"])
+    yield check("schema", 1, [] if facts.view.settings.get("schema") == SCHEMA_VERSION else ["settings"])
     for table in TABLES:
         if table != "links":
             ids = facts.table(table, "id")["id"]
-            yield _check(f"{table}: ids are unique", len(ids), [i for i, n in Counter(ids).items() if n > 1])
+            yield check(f"{table}: ids are unique", len(ids), [i for i, n in Counter(ids).items() if n > 1])
     rows = facts.table("links", "type", "from_id", "to_id", "via_id")
     keys = list(zip(rows["type"], rows["from_id"], rows["to_id"], rows["via_id"], strict=True))
-    yield _check("links: are unique", len(keys), [k[1] for k, n in Counter(keys).items() if n > 1])
-    yield _check("links: types are known", len(keys), [k[1] for k in keys if k[0] not in LINK_TYPES])
+    yield check("links: are unique", len(keys), [k[1] for k, n in Counter(keys).items() if n > 1])
+    yield check("links: types are known", len(keys), [k[1] for k in keys if k[0] not in LINK_TYPES])
     entities = facts.table("entities", "id", "name", "type")
     wrong = (
         [i for i, name, kind in zip(*entities.values(), strict=True) if i != entity_id(name, kind)] if entities else []
     )
-    yield _check("entities: one for each name and type", len(entities["id"]), wrong)
+    yield check("entities: one for each name and type", len(entities["id"]), wrong)
 
 
 # -- artifacts --------------------------------------------------------------------------------------
@@ -152,19 +145,19 @@ def _artifacts(facts: _Facts) -> Iterator[Check]:
     columns = facts.table("artifacts", *_CHAIN)
     rows = {row[0]: dict(zip(_CHAIN, row, strict=True)) for row in zip(*(columns[c] for c in _CHAIN), strict=True)}
     n = len(rows)
-    yield _check("artifacts: parents are there", n, [r["id"] for r in rows.values() if not _has_parent(r, rows)])
-    yield _check("artifacts: documents are roots", n, [r["id"] for r in rows.values() if not _has_root(r, rows)])
-    yield _check("artifacts: kinds fit roles", n, [r["id"] for r in rows.values() if not _kind_fits(r)])
+    yield check("artifacts: parents are there", n, [r["id"] for r in rows.values() if not _has_parent(r, rows)])
+    yield check("artifacts: documents are roots", n, [r["id"] for r in rows.values() if not _has_root(r, rows)])
+    yield check("artifacts: kinds fit roles", n, [r["id"] for r in rows.values() if not _kind_fits(r)])
     chunks = [r for r in rows.values() if r["role"] == "chunk"]
     same = ("kind", "session_id", "valid_at", "created_at")
     odd = [r["id"] for r in chunks if any(r[c] != rows.get(r["parent_id"], r)[c] for c in same)]
-    yield _check("chunks: kind, session and times are their document's", len(chunks), odd)
+    yield check("chunks: kind, session and times are their document's", len(chunks), odd)
     spots = Counter((r["parent_id"], r["chunk_index"]) for r in chunks)
-    yield _check("chunks: positions are unique", len(chunks), [p for (p, _), k in spots.items() if k > 1])
+    yield check("chunks: positions are unique", len(chunks), [p for (p, _), k in spots.items() if k > 1])
     yield from _slices(facts, len(chunks))
     sessions = facts.ids("sessions")
     named = [r for r in rows.values() if r["session_id"] is not None]
-    yield _check(
+    yield check(
         "artifacts: sessions are there", len(named), [r["id"] for r in named if r["session_id"] not in sessions]
     )
 
@@ -200,7 +193,7 @@ def _slices(facts: _Facts, chunks: int) -> Iterator[Check]:
         below = set(facts.table("artifacts", "parent_id")["parent_id"]) & texts.keys()
         if below:
             broken += _torn(facts.view, {i: texts[i].encode("utf-8") for i in below}, wanted)
-    yield _check("chunks: are their parent's bytes", chunks, broken)
+    yield check("chunks: are their parent's bytes", chunks, broken)
 
 
 def _torn(view: View, parents: Mapping[str, bytes], wanted: list[str]) -> list[str]:
@@ -226,7 +219,7 @@ def _provenance(facts: _Facts) -> Iterator[Check]:
     }
     for type_, (sources, targets) in ends.items():
         pairs = facts.links(type_)
-        yield _check(
+        yield check(
             f"links: {type_} has both its ends",
             len(pairs),
             [f for f, t in pairs if f not in sources or t not in targets],
@@ -234,7 +227,7 @@ def _provenance(facts: _Facts) -> Iterator[Check]:
     kept = facts.view.settings.get("kept_unsupported", False)
     for table, type_, ids in (("entities", "entity_artifact", entities), ("edges", "edge_artifact", edges)):
         alone = ids - {f for f, _ in facts.links(type_)}
-        yield _check(f"{table}: have a source", len(ids), [] if kept else alone)
+        yield check(f"{table}: have a source", len(ids), [] if kept else alone)
     yield from _edges(facts, artifacts, entities, edges)
 
 
@@ -245,29 +238,29 @@ def _edges(facts: _Facts, artifacts: set[str], entities: set[str], edges: set[st
     columns = facts.table("edges", *_EDGE)
     rows = list(zip(*(columns[c] for c in _EDGE), strict=True))
     n = len(rows)
-    yield _check("edges: both ends are there", n, [r[0] for r in rows if r[1] not in entities or r[3] not in entities])
-    yield _check("edges: keys are what they state", n, [r[0] for r in rows if r[5] != edge_key(*r[1:5])])
+    yield check("edges: both ends are there", n, [r[0] for r in rows if r[1] not in entities or r[3] not in entities])
+    yield check("edges: keys are what they state", n, [r[0] for r in rows if r[5] != edge_key(*r[1:5])])
     stated = set(facts.links("edge_artifact"))
     creators = [(r[0], r[6]) for r in rows if r[6] is not None]
     odd = [e for e, a in creators if a not in artifacts or (e, a) not in stated]
-    yield _check("edges: their creator states them", len(creators), odd)
+    yield check("edges: their creator states them", len(creators), odd)
     spoken = {(f, t) for f, t in facts.links("entity_artifact")}
     ends = [(r[0], end, r[6]) for r in rows if r[6] is not None for end in (r[1], r[3])]
-    yield _check("edges: their creator mentions their ends", len(ends), [e for e, x, a in ends if (x, a) not in spoken])
+    yield check("edges: their creator mentions their ends", len(ends), [e for e, x, a in ends if (x, a) not in spoken])
     via = facts.table("links", "via_id")["via_id"]
-    yield _check("links: the contradicting edge is there", n, [v for v in via if v is not None and v not in edges])
+    yield check("links: the contradicting edge is there", n, [v for v in via if v is not None and v not in edges])
 
 
 def _time(facts: _Facts) -> Iterator[Check]:
     edges: list[Edge] = facts.view.records("edges")
-    yield _check("edges: end after they begin", len(edges), [e.id for e in edges if _backwards(e)])
+    yield check("edges: end after they begin", len(edges), [e.id for e in edges if _backwards(e)])
     links: dict[str, list[Link]] = {}
     for link in facts.view.records("links", equals("type", "contradiction")):
         links.setdefault(link.from_id, []).append(link)
     odd = [e.id for e in edges if ended(e, links.get(e.id, ())) != e]
-    yield _check("edges: end when their source or a contradiction says", len(edges), odd)
+    yield check("edges: end when their source or a contradiction says", len(edges), odd)
     open_ = Counter(e.key for e in edges if e.invalid_at is None)
-    yield _check("edges: one open edge for each statement", len(edges), [k for k, n in open_.items() if n > 1])
+    yield check("edges: one open edge for each statement", len(edges), [k for k, n in open_.items() if n > 1])
 
 
 def _backwards(edge: Edge) -> bool:
@@ -288,7 +281,7 @@ def _passages(facts: _Facts) -> Iterator[Check]:
                 size[id_] = len(text.encode("utf-8"))
     spans = zip(*rows.values(), strict=True)
     odd = [f for f, t, a, b in spans if not 0 <= a <= b <= size.get(t, -1)]
-    yield _check("links: passages lie within their artifact", len(rows["to_id"]), odd)
+    yield check("links: passages lie within their artifact", len(rows["to_id"]), odd)
 
 
 def _vectors(facts: _Facts) -> Iterator[Check]:
@@ -304,7 +297,7 @@ def _vectors(facts: _Facts) -> Iterator[Check]:
                 checked += embedder is not None
                 if embedder is not None and (embedder != fingerprint or not fine):
                     broken.append(id_)
-        yield _check(f"{table}: vectors are whole and of one model", checked, broken)
+        yield check(f"{table}: vectors are whole and of one model", checked, broken)
 
 
 def _good_vectors(batch: pa.RecordBatch) -> list[bool]:
@@ -323,7 +316,7 @@ def _files(memory: Memory, view: View) -> tuple[Check, list[str]]:
     broken = [key for key in named if key not in kept or _damaged(memory, key)]
     orphans = len(kept - named)
     notes = [f"{orphans} file(s) that no image names: the next sweep removes them"] if orphans else []
-    return _check("images: files are there and whole", len(named), broken), notes
+    return check("images: files are there and whole", len(named), broken), notes
 
 
 def _damaged(memory: Memory, key: str) -> bool:
@@ -336,7 +329,7 @@ def _points(view: View) -> Check:
     known = set(view.rows("series", None, ["id"])["id"].to_pylist())
     observed = view.rows("artifacts", not_null("series_id"), ["id", "series_id"]).to_pydict()
     odd = [i for i, s in zip(observed["id"], observed["series_id"], strict=True) if s not in known]
-    return _check("observations: their series is there", len(observed["id"]), odd)
+    return check("observations: their series is there", len(observed["id"]), odd)
 
 
 _CHECKS: tuple[Callable[[_Facts], Iterator[Check]], ...] = (
