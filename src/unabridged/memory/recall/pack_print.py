@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from unabridged.memory.recall.data import Citation, Hit
     from unabridged.memory.recall.pack_spans import Passage, Place
 
-__all__ = ["Line", "printed", "title"]
+__all__ = ["Line", "printed", "title", "when"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def printed(passages: Sequence[Passage], lines: Sequence[Line]) -> tuple[str, tu
 
 
 def _line(line: Line, passage: Passage | None, numbers: dict[Place, int], number: Callable[[Passage], int]) -> str:
-    text = f"- {line.hit.text.strip()}{_when(line.hit.record)}"
+    text = f"- {line.hit.text.strip()}{when(line.hit.record)}"
     if passage is None:
         return text
     fresh = passage.place not in numbers
@@ -52,7 +52,7 @@ def _line(line: Line, passage: Passage | None, numbers: dict[Place, int], number
     return f"{text}\n  {mark} {title(passage.citation)}: “{passage.quote}”"
 
 
-def _when(record: object) -> str:
+def when(record: object) -> str:
     """When a fact held, as far as it is known."""
     since, until = getattr(record, "valid_at", None), getattr(record, "invalid_at", None)
     if not hasattr(record, "invalid_at") or (since is None and until is None):
