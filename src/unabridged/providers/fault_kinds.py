@@ -43,7 +43,8 @@ _BUDGET_TOO_LARGE = re.compile(
 )
 _BUDGET_FIRST = re.compile(rf"(?:.{{0,120}}?[:-] )?\W*(?:\w+ ){{0,4}}'?{_BUDGET}\b")
 _PER_MONTH = re.compile(r"(?:calls?|requests?|tokens?) ?(?:/|per|a|each) ?(?:month|week|billing)")
-_OF_THE_SERVER = (None, 200, 408, 500, 502, 504)
+_RECORDING = re.compile(r"\b(?:audio|video|clip|recording)")
+_OF_THE_SERVER = (None, 200, 400, 408, 500, 502, 504)
 _SECONDS = re.compile(
     r"[^\d.;]{0,30}?\d+(?:\.\d+)? ?(?:ms|s|secs?|seconds?|minutes?|秒|초|sekunden?|secondes?|segundos?|секунд\w*)\b"
 )
@@ -125,9 +126,9 @@ def _timeout(seen: Seen) -> Verdict | None:
 
 def _took_too_long(seen: Seen) -> bool:
     """So many seconds were too many."""
-    return not seen.means("overloaded", "auth") and any(
-        _SECONDS.match(seen.text, found.end) for found in seen.marks if found.tag in ("exceed", "max", "toobig")
-    )
+    if seen.means("overloaded", "auth", "rate") or _RECORDING.search(seen.text):
+        return False
+    return any(_SECONDS.match(seen.text, found.end) for found in seen.marks if found.tag in ("exceed", "max", "toobig"))
 
 
 def _output_budget(seen: Seen) -> Verdict | None:
@@ -181,7 +182,9 @@ def _is_used_up(seen: Seen) -> bool:
     """Money, or what is given for a month: waiting a minute brings it not back."""
     if _PER_MONTH.search(seen.text):
         return True
-    by_size = seen.overflow and seen.status not in (402, 403, 429)
+    # "your plan" and "per month" may stand beside a text that is too long for the model.
+    strong = seen.told_too_much & {"context", "toobig", "toomany", "fit"}
+    by_size = seen.overflow and strong and seen.status not in (402, 403, 429)
     return seen.means("quota hard") and not _RATE_NAMED.search(seen.text) and not by_size
 
 
@@ -197,7 +200,8 @@ def _by_quota(seen: Seen, *, per_minute: bool) -> Verdict:
 def _auth(seen: Seen) -> Verdict | None:
     if seen.means("model missing") and seen.status not in (401, 403):
         return None
-    if seen.status == 401 or (seen.means("auth") and seen.overflow < 0.8):
+    of_a_text = seen.overflow >= 0.8 and seen.told_too_much & {"text", "context", "body", "batch", "item"}
+    if seen.status == 401 or (seen.means("auth") and not of_a_text):
         return "auth", 0.95 if seen.status in (401, 403) else 0.85
     return None
 
@@ -214,7 +218,8 @@ def _overflow(seen: Seen) -> Verdict | None:
     """Words of overflow, unless they say that something is empty, busy, or refused for its rate."""
     if seen.writes("nothing") and seen.status in (400, 422) and not _over_by_numbers(seen):
         return "empty_input", 0.85
-    if seen.overflow < 0.6 or seen.status == 429 or (seen.overflow < 0.8 and seen.means("overloaded")):
+    busy = seen.status not in (400, 413, 422) and any(found.tag == "busy" for found in seen.marks)
+    if seen.overflow < 0.6 or seen.status == 429 or busy or (seen.overflow < 0.8 and seen.means("overloaded")):
         return None
     if seen.writes("empty") and not _OVER.search(seen.about_text) and not _over_by_numbers(seen):
         return "empty_input", 0.9

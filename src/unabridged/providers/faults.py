@@ -105,7 +105,8 @@ def _look(status: int | None, reading: Reading) -> Seen:
     text = in_digits(normal(said[:_LONGEST_TEXT])[:_LONGEST_TEXT])
     codes = " | ".join(spell_out(code) for code in reading.codes[:32])
     sent_ok = status is not None and status < 300
-    in_force = reading.status if status is None or sent_ok else status
+    passed_on = status in (400, 500, 502) and reading.status in (401, 402, 403, 429)  # a proxy's, of another's
+    in_force = reading.status if status is None or sent_ok or passed_on else status
     in_force = None if in_force is not None and in_force < 300 else in_force
     return Seen(reading, text, codes, in_force, frozenset(named_fields(text, reading.places)), sent_ok)
 
