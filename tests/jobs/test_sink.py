@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -207,6 +208,17 @@ def test_a_folder_that_takes_no_file_is_told_before_anything_is_paid_for(tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
+def test_sqlite_without_room_for_a_page_is_a_full_disk(monkeypatch) -> None:
+    """It says that it cannot open its own helper files."""
+    for free, kind in ((1, OSError), (1 << 20, sqlite3.OperationalError)):
+        monkeypatch.setattr(os, "statvfs", lambda _, free=free: SimpleNamespace(f_bavail=free, f_frsize=4096))
+        with pytest.raises(kind), on_disk("/disk/journal.sqlite"):
+            raise sqlite3.OperationalError("unable to open database file")
+    monkeypatch.undo()
+    with pytest.raises(sqlite3.OperationalError), on_disk("/nowhere/at/all"):
+        raise sqlite3.OperationalError("unable to open database file")
+
+
 @pytest.mark.parametrize(
     ("error", "full"),
     [
@@ -223,3 +235,25 @@ def test_a_full_disk_is_one_error_that_names_the_place(error, full) -> None:
         raise error
     assert (str(caught.value) == "[Errno 28] No space left on device: '/disk/out.lance'") is full
     assert (caught.value is error) is not full
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+@pytest.mark.parametrize("ending", ["parquet", "jsonl", "npy"])
+def test_a_full_disk_leaves_nothing_behind(tmp_path, monkeypatch, ending) -> None:
+    def full(target: Path) -> Path:
+        hidden = target.with_name(f".{target.name}.part")
+        hidden.symlink_to("/dev/full")
+        return hidden
+
+    target = tmp_path / f"out.{ending}"
+    target.write_bytes(b"before")
+    monkeypatch.setattr("unabridged.jobs.sink._try_to_write", lambda _: None)
+    monkeypatch.setattr("unabridged.jobs.sink._hidden_beside", full)
+    rows = batch([f"text {n}" for n in range(3000)], vectors(3000))
+    with (
+        pytest.raises(OSError, match=rf"No space left on device: '.*out\.{ending}'"),
+        open_sink(target, fingerprint="f", width=WIDTH, force=True) as sink,
+    ):
+        sink.write(rows)
+    assert [path.name for path in tmp_path.iterdir()] == [target.name]
+    assert target.read_bytes() == b"before"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["on_disk"]
 
+_PAGE = 1 << 16  # a WAL's index takes 32 KB at once
 _FULL = re.compile(r"no space left|disk is full|quota exceeded", re.IGNORECASE)
 
 
@@ -30,6 +31,15 @@ def on_disk(path: str | Path) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError, sqlite3.OperationalError) as error:
-        if _FULL.search(str(error)) is None:
+        if _FULL.search(str(error)) is None and not (isinstance(error, sqlite3.Error) and _has_no_room(path)):
             raise
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from None
+
+
+def _has_no_room(path: str | Path) -> bool:
+    """Whether a disk has not even room for a page: SQLite then calls its helper files unreadable."""
+    try:
+        found = os.statvfs(os.path.dirname(path) or ".")  # noqa: PTH120
+    except OSError:
+        return False
+    return found.f_bavail * found.f_frsize < _PAGE

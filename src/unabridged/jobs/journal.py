@@ -71,9 +71,10 @@ class Journal:
             self._db = sqlite3.connect(f"{place.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
             return
         folder.mkdir(parents=True, exist_ok=True)
-        self._db = sqlite3.connect(place, check_same_thread=False, isolation_level=None, timeout=30)
-        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=30000"):
-            self._db.execute(f"PRAGMA {pragma}").fetchall()
+        with on_disk(place):
+            self._db = sqlite3.connect(place, check_same_thread=False, isolation_level=None, timeout=30)
+            for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=30000"):
+                self._db.execute(f"PRAGMA {pragma}").fetchall()
         found = self._one("PRAGMA user_version")[0]
         if found not in (0, VERSION):
             self._db.close()

@@ -7,12 +7,13 @@ reader never sees half a file and a crash leaves the target as it was.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import secrets
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import IO, TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
@@ -142,8 +143,12 @@ class _Target:
         self.width = width
         self._hidden = _hidden_beside(target)
         self._schema: pa.Schema | None = None
-        with on_disk(target):
-            self._open()
+        try:
+            with on_disk(target):
+                self._open()
+        except BaseException:
+            self.abort()
+            raise
 
     def write(self, batch: pa.Table) -> None:
         """Add rows."""
@@ -163,7 +168,8 @@ class _Target:
 
     def abort(self) -> None:
         """Remove what was written so far."""
-        self._close()
+        with contextlib.suppress(OSError):  # what is still held back has no room either
+            self._close()
         _remove(self._hidden)
 
     def _refuse_nothing(self) -> None:
@@ -217,23 +223,30 @@ class _Parquet(_Target):
 class _JsonLines(_Target):
     """One object a line, UTF-8."""
 
+    _file: IO[str] | None = None
+
     def _open(self) -> None:
         self._file = self._hidden.open("w", encoding="utf-8", newline="\n")
 
     def _write(self, batch: pa.Table) -> None:
+        assert self._file is not None  # noqa: S101 it is open
         self._file.writelines(json_lines(batch, self.fingerprint))
 
     def _close(self) -> None:
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
 
 
 class _Numpy(_Target):
     """``(rows, width)`` float32 that :func:`numpy.load` maps; beside it, every text and its row."""
 
+    _file: Any = None
+    _ids: Any = None
+
     def _open(self) -> None:
         self._rows = 0
-        self._file = self._hidden.open("wb")
         self._hidden_ids = _hidden_beside(ids_file(self.target))
+        self._file = self._hidden.open("wb")
         self._ids = self._hidden_ids.open("w", encoding="utf-8", newline="\n")
         self._header()
 
@@ -253,10 +266,12 @@ class _Numpy(_Target):
         self._rows += int((~missing).sum())
 
     def _close(self) -> None:
-        if not self._file.closed:
-            self._header()
-        self._file.close()
-        self._ids.close()
+        with contextlib.ExitStack() as stack:
+            for file in (self._ids, self._file):
+                if file is not None:
+                    stack.callback(file.close)
+            if self._file is not None and not self._file.closed:
+                self._header()
 
     def commit(self) -> Path:
         """The ids first: a ``.npy`` is never there without them."""
