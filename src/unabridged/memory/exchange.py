@@ -32,6 +32,7 @@ from unabridged.memory.schema import (
     vector_column,
     vector_field,
 )
+from unabridged.memory.trouble import told
 from unabridged.memory.values import new_id
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Manifest:
 # -- export -----------------------------------------------------------------------------------------
 
 
+@told("exporting")
 def export(memory: Memory, path: Path, kind: str) -> Manifest:
     """Write one state to a folder that is not there yet; under another name until it is whole."""
     if kind not in {"jsonl", "parquet"}:

@@ -25,8 +25,9 @@ from unabridged.memory.schema import INDEXES, OUTSIDE, TABLES, Index
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from unabridged.memory.commits import Head, Store, Writing
+    from unabridged.memory.commits import Store, Writing
     from unabridged.memory.dataset import Handle
+    from unabridged.memory.head import Head
 
 __all__ = ["Plan", "Upkeep", "newest_run", "plan"]
 
@@ -38,7 +39,7 @@ CLEAN_EVERY = 100  # commits: cleaning reads every kept manifest, 0.1 s a table
 SETTLE = 4096  # rows of a tail that pay for an index refresh; larger tables let a 32nd of them wait
 TAIL = 1024  # the same where text is searched: words of an unindexed tail are read anew by each query, 35 MB a second
 LONGEST_TAIL = 4096  # and however large the table is
-VECTORS_PAY = 16_384  # rows from which a vector index beats a scan (10 to 20 thousand, FINDINGS §3)
+VECTORS_PAY = 8192  # rows from which a vector index beats a scan: 12,000 are 3 to 8 ms, through an index below two
 INLINE = 8192  # rows whose segments are built by the writer that is due; more, in a thread
 SEGMENTS = 8  # segments of an index that are searched one by one before the small ones are merged
 REMAP = 100_000  # indexed vectors whose remapping stays under a second

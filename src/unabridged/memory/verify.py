@@ -83,9 +83,7 @@ def verify(memory: Memory) -> Report:
 
 def _damage(memory: Memory, view: View, checks: Sequence[Check]) -> Report:
     """What can be said of a dataset that cannot be read whole."""
-    note = (
-        "a table cannot be read whole: restore the files from a backup, or restore a snapshot; nothing else was checked"
-    )
+    note = "cannot be read whole: bring its files back or restore a snapshot (indexes: purge); nothing else was checked"
     return Report(dataset=memory.name, seq=view.head.seq, checks=tuple(checks), vectors={}, notes=(note,))
 
 
