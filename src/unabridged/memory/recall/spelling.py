@@ -35,6 +35,7 @@ __all__ = [
 
 FORMS = 4  # ways to write one query in traditional characters: 乾 and 幹 are both 干
 MOST_FORMS = 20  # spellings of one word that full text is asked for
+_LONGEST_FIGURE = 40  # digits: nobody sets a longer one apart by thousands, and a number of thousands is slow to make
 _HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 UNSPACED = rf"{_HAN}\u3040-\u30ff\uff66-\uff9f\u0e00-\u0e7f\u1780-\u17ff\u1000-\u109f\u0e80-\u0eff"
 INDIC = r"\u0900-\u0963\u0966-\u0d7f"  # whose vowel signs are letters of a word, and none to Python
@@ -184,7 +185,7 @@ def forms(word: str) -> tuple[str, ...]:
 
 
 def _figures(word: str) -> Iterator[str]:
-    if word.isascii() and word.isdigit() and len(word) > 3:
+    if word.isascii() and word.isdigit() and 3 < len(word) <= _LONGEST_FIGURE:
         yield from (f"{int(word):,}".replace(",", mark) for mark in ",. ")
     elif not word.isascii():
         yield unicodedata.normalize("NFKC", word)

@@ -45,7 +45,7 @@ WORD_LIMIT = 64  # words of a query that are asked of full text; a longer one is
 
 _LETTER = rf"(?:[^\W_{UNSPACED}]|[{INDIC}])"
 _TERM = re.compile(rf"[{UNSPACED}]+|{_LETTER}+(?:['’][^\W\d_{UNSPACED}]+)?")
-_COMPOUND = re.compile(r"[^\W_]+(?:[-\u2010\u2011'’][^\W_]+)+")
+_COMPOUND = re.compile(r"(?<![^\W_])[^\W_]++(?:[-\u2010\u2011'’][^\W_]++)+")
 _QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|„([^“”]+)[“”]|«([^»]+)»|»([^«]+)«|「([^」]+)」|『([^』]+)』')
 _NEVER = "()(?!)"
 _SUFFIX = re.compile(r"(?<=[^\W\d_]{3})(?:'s|’s|ies|ing|ed|es|(?<!s)s|e|y)$")
