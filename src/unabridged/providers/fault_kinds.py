@@ -41,6 +41,9 @@ _BUDGET_TOO_LARGE = re.compile(
     rf"|(?:too (?:large|big|high)|exceed\w*|invalid|maximum|range of|支持的)[^.]{{0,40}}{_BUDGET}"
     r"|maximum output|max(?:imum)? (?:completion|output) tokens|最大输出|最大出力|최대 출력"
 )
+_UNKNOWN_FIELD = re.compile(
+    r"(?:unknown|unexpected|unsupported|unrecogni[sz]ed|extra) (?:field|parameter|argument|key|input|option)"
+)
 _BUDGET_FIRST = re.compile(rf"(?:.{{0,120}}?[:-] )?\W*(?:\w+ ){{0,4}}'?{_BUDGET}\b")
 _PER_MONTH = re.compile(r"(?:calls?|requests?|tokens?) ?(?:/|per|a|each) ?(?:month|week|billing)")
 _RECORDING = re.compile(r"\b(?:audio|video|clip|recording)")
@@ -133,6 +136,8 @@ def _took_too_long(seen: Seen) -> bool:
 
 def _output_budget(seen: Seen) -> Verdict | None:
     """``max_tokens`` over its maximum; or a prompt that fits, but not beside the completion asked for."""
+    if _UNKNOWN_FIELD.search(seen.text):
+        return None
     if seen.status != 429 and _asked_to_write(seen):
         return "output_budget", 0.85
     if seen.fields & _BUDGET_FIELDS and seen.fields <= _BUDGET_FIELDS and seen.writes("too much"):
@@ -262,10 +267,9 @@ def _two_sizes(seen: Seen) -> Verdict | None:
         return None
     told = any(number.value == measured.limit and number.as_limit >= 2 for number in numbers)
     # In a language not in the lexicon: two counts of tokens in a refusal can hardly be anything else.
-    units = [number.unit == "tokens" for number in numbers]
-    counts = (
-        len(numbers) == 2 and seen.status in (400, 413, 422) and (all(units) or (any(units) and not text.isascii()))
-    )
+    units = {number.unit for number in numbers} - {""}
+    counts = len(numbers) == 2 and len(units) == 1 and seen.status in (400, 413, 422)
+    counts = counts and not any(found.tag == "other" for found in seen.marks)
     return ("input_overflow", 0.65) if told or counts else None
 
 

@@ -34,6 +34,7 @@ _LONGEST_TEXT = 16_000
 # Vertex counts a whole request against this many tokens (its API limits page); more is a model's context.
 _VERTEX_REQUEST_TOKENS = 20_000
 _PLACED = frozenset(("empty_input", "wrong_shape", "bad_values", "bad_request", "bad_reply"))
+_MORE_THAN_COUNTED = frozenset(("tok", "char", "byte", "context", "total", "size", "text"))
 _CODE_FIELDS = ("code", "status_code", "error_code", "errcode", "status")
 _STRINGS = re.compile(r"\bstring\b|maxlength|characters?|\bchars?\b|字符|字元|文字数|글자|zeichen|caracteres|символ")
 _TOKENS = re.compile(r"token|トークン|토큰|令牌|词元|токен|jeton|context|上下文")
@@ -208,7 +209,9 @@ def _of_one_kind(seen: Seen, numbers: list[Number]) -> list[Number]:
 
 def _which_overflow(seen: Seen, measured: Measured, indices: tuple[int, ...]) -> tuple[FaultKind, Scope, Unit | None]:
     counted = measured.unit == "" and seen.means("counted") and not seen.means("context")
-    if measured.unit == "inputs" or counted:
+    told = seen.told_too_much
+    batch = measured.unit == "" and measured.limit is not None and "batch" in told and not told & _MORE_THAN_COUNTED
+    if measured.unit == "inputs" or counted or batch:
         return "batch_count", "request", "inputs"
     unit = _unit(seen, measured)
     if not indices and _is_whole_request(seen, measured):
@@ -223,8 +226,10 @@ def _unit(seen: Seen, measured: Measured) -> Unit:
         return "tokens"
     if seen.says(_STRINGS):
         return "chars"
-    weighed = "body" in seen.told_too_much or (
-        seen.status == 413 and _of_the_request(seen) and "tok" not in seen.told_too_much
+    told = seen.told_too_much
+    weighed = "body" in told and "text" not in told and not told & {"context"}
+    weighed = weighed or (
+        seen.status == 413 and bool(told & {"request", "body"}) and not told & {"tok", "char", "context"}
     )
     return "bytes" if weighed or seen.says(_BYTES) or (seen.status == 413 and seen.overflow < 0.7) else "tokens"
 
