@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from unabridged.memory.gather import sliced
 from unabridged.memory.recall.data import Citation
+from unabridged.memory.recall.lanes import holdings
 from unabridged.memory.recall.rows import Brief, named
 from unabridged.memory.records import Artifact, Edge, Entity
 from unabridged.memory.schema import from_table
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from unabridged.memory.commits import View
     from unabridged.memory.recall.scope import Scope
 
-__all__ = ["Ground", "cited", "linked", "text_of"]
+__all__ = ["Grounds", "cited", "grounds_of", "text_of"]
 
 FACTS = 16  # facts that a citation names of its artifact; a register of thousands is asked for by contribution()
 SOURCES = 8  # citations of one fact or entity; the oldest, who said it first
@@ -28,7 +30,7 @@ _CITED = (
     *("start_offset", "page", "section", "source", "expires_at", "metadata", "provenance"),
 )
 
-Ground = tuple[str, "dt.datetime", int | None, int | None]  # an artifact, since when, and the bytes of it that say so
+Link = tuple[str, "dt.datetime", int | None, int | None]  # an artifact, since when, and the bytes of it that say so
 
 
 def text_of(record: Artifact | Brief | Edge | Entity) -> str:
@@ -40,47 +42,61 @@ def text_of(record: Artifact | Brief | Edge | Entity) -> str:
     return named(record.name, record.type, record.aliases, record.description)
 
 
-def cited(
-    view: View,
-    records: Sequence[Any],
-    scope: Scope,
-    *,
-    links: Mapping[str, list[Ground]] | None = None,
-    places: Mapping[str, int] | None = None,
-) -> dict[str, tuple[Citation, ...]]:
-    """What grounds each record: passages by themselves, summaries by their chunk, the graph by its sources.
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    """What grounds some hits: who states each fact and entity, those artifacts, and the facts that artifacts state."""
 
-    ``links`` are what :func:`linked` says of them, and ``places`` where some artifacts of the scope are kept, where
-    that is known.
+    links: Mapping[str, Sequence[Link]] = field(default_factory=dict)
+    sources: Mapping[str, Artifact] = field(default_factory=dict)
+    facts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def grounds_of(
+    view: View, scope: Scope, *, graph: Sequence[str], artifacts: Sequence[str], places: Mapping[str, int]
+) -> Grounds:
+    """What grounds facts and entities, and artifacts, by their ids.
+
+    ``places`` are of artifacts that are known to be in the scope.
     """
-    if links is None:
-        links = linked(view, [r.id for r in records if not isinstance(r, Artifact)], scope)
-    parents = [r.parent_id for r in records if isinstance(r, Artifact) and r.role == "summary" and r.parent_id]
-    seen = [r for r in records if isinstance(r, Artifact)]
-    wanted = {*parents, *(ground[0] for each in links.values() for ground in each)} - {r.id for r in seen}
-    known = {r.id: r for r in seen} | _sources(view, wanted, scope, places or {})
-    facts = _facts(view, known, scope)
+    links = _links(view, graph, scope)
+    wanted = {link[0] for each in links.values() for link in each} - set(artifacts)
+    sources = _sources(view, wanted, scope, places)
+    return Grounds(links, sources, _facts(view, [*artifacts, *sources], scope))
+
+
+def cited(
+    view: View, records: Sequence[Any], scope: Scope, grounds: Grounds | None = None
+) -> dict[str, tuple[Citation, ...]]:
+    """What grounds each record: passages by themselves, summaries by their chunk, the graph by its sources."""
+    seen = {r.id: r for r in records if isinstance(r, Artifact)}
+    if grounds is None:
+        graph = [r.id for r in records if not isinstance(r, Artifact)]
+        grounds = grounds_of(view, scope, graph=graph, artifacts=list(seen), places={})
+    known, facts = {**grounds.sources, **seen}, grounds.facts
+    if parents := {r.parent_id for r in seen.values() if r.role == "summary" and r.parent_id} - known.keys():
+        more = _sources(view, parents, scope, {})
+        known, facts = {**known, **more}, {**facts, **_facts(view, list(more), scope)}
     found: dict[str, tuple[Citation, ...]] = {}
     for record in records:
         if isinstance(record, Artifact):
             ground = known.get(record.parent_id or "", record) if record.role == "summary" else record
             found[record.id] = (_citation(ground, facts),)
         else:
-            grounds = [ground for ground in links.get(record.id, ()) if ground[0] in known]
-            found[record.id] = tuple(_citation(known[each[0]], facts, *each[2:]) for each in grounds[:SOURCES])
+            stated = [link for link in grounds.links.get(record.id, ()) if link[0] in known]
+            found[record.id] = tuple(_citation(known[link[0]], facts, *link[2:]) for link in stated[:SOURCES])
     return found
 
 
-def linked(view: View, ids: Sequence[str], scope: Scope) -> dict[str, list[Ground]]:
+def _links(view: View, ids: Sequence[str], scope: Scope) -> dict[str, list[Link]]:
     """Who states each fact or entity, the oldest first: the artifact, and the bytes of it."""
-    found: dict[str, list[Ground]] = defaultdict(list)
+    found: dict[str, list[Link]] = defaultdict(list)
     if not ids:
         return found
     where = both(among("from_id", ids), among("type", ["edge_artifact", "entity_artifact"]), scope.known)
     rows = view.rows("links", where, ["from_id", "to_id", "created_at", "start", "end"]).to_pydict()
-    for id_, *ground in zip(*rows.values(), strict=True):
-        found[id_].append((ground[0], ground[1], ground[2], ground[3]))
-    return {id_: sorted(each, key=lambda ground: (ground[1], ground[0])) for id_, each in found.items()}
+    for id_, *link in zip(*rows.values(), strict=True):
+        found[id_].append((link[0], link[1], link[2], link[3]))
+    return {id_: sorted(each, key=lambda link: (link[1], link[0])) for id_, each in found.items()}
 
 
 def _sources(view: View, ids: Collection[str], scope: Scope, places: Mapping[str, int]) -> dict[str, Artifact]:
@@ -92,9 +108,9 @@ def _sources(view: View, ids: Collection[str], scope: Scope, places: Mapping[str
     return {artifact.id: artifact for each in rows for artifact in from_table("artifacts", each)}
 
 
-def _facts(view: View, artifacts: Mapping[str, Artifact], scope: Scope) -> dict[str, tuple[str, ...]]:
+def _facts(view: View, artifacts: Sequence[str], scope: Scope) -> dict[str, tuple[str, ...]]:
     """The facts that each artifact states, and that hold."""
-    if not artifacts:
+    if not artifacts or not holdings(view).edges:
         return {}
     where, most = both(scope.links("edge_artifact"), among("to_id", artifacts)), FACTS * len(artifacts)
     rows = view.rows("links", where, ["from_id", "to_id"], limit=most)

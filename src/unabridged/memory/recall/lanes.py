@@ -105,13 +105,16 @@ class Asking:
         scope = self.scope.artifacts(expiring=self.holdings.expiring)
         return both(among("role", sorted(roles)) if others else None, scope)
 
-    def by_role(self, search: Callable[[str | None, int], Sequence[Places]]) -> dict[str, Ranking]:
-        """The artifacts' indexes from one search of all of them; those that it leaves short, from one of their own."""
+    def by_role(self, search: Callable[[str | None, int, bool], Sequence[Places]]) -> dict[str, Ranking]:
+        """The artifacts' indexes from one search of all of them; those that it leaves short, from one of their own.
+
+        The search is told which it is: where it goes by a filter of few rows, each row it looks at is dear.
+        """
         wanted = [each for each in ARTIFACTS if each in self.indexes and self.holdings.holds(each)]
         if not wanted:
             return {}
         depth = max(DEEP, self.depth) if len(wanted) > 1 else self.depth
-        every = search(self.of_roles({role for each in wanted for role in INDEXES_OF[each][1]}), depth)
+        every = search(self.of_roles({role for each in wanted for role in INDEXES_OF[each][1]}), depth, False)
         roles = [self.holdings.rows.of(rows) for rows, _ in every]
         found: dict[str, Ranking] = {}
         for index in wanted:
@@ -119,7 +122,7 @@ class Asking:
             found[index] = _of(INDEXES_OF[index][1], every, roles, enough)
             held = self.holdings.count(INDEXES_OF[index][1])
             if len(every[0][0]) >= depth and len(found[index]) < min(enough, held):
-                own = search(self.of_roles(INDEXES_OF[index][1]), enough)
+                own = search(self.of_roles(INDEXES_OF[index][1]), enough, True)
                 found[index] = _of(INDEXES_OF[index][1], own, [self.holdings.rows.of(rows) for rows, _ in own], enough)
         return found
 

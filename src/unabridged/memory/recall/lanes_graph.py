@@ -45,7 +45,7 @@ def graph_lane(asking: Asking, seeds: Mapping[str, float]) -> Mapping[str, Ranki
     best = [
         Found("edges", flow[fact[0]], facts[fact], fact[0]) for fact in sorted(facts, key=lambda f: (-flow[f[0]], f[0]))
     ]
-    found: dict[str, Ranking] = {"entity": _best("entities", rank, asking.few), "fact": best[: asking.few]}
+    found: dict[str, Ranking] = {"entity": _best("entities", rank, asking.few // 2), "fact": best[: asking.few]}
     if "passage" in asking.indexes:
         found["passage"] = _passages(asking, found["fact"])
     return {index: ranking for index, ranking in found.items() if index in asking.indexes}

@@ -15,12 +15,16 @@ if TYPE_CHECKING:
 
 __all__ = ["vector_lane"]
 
+OWN = 64  # partitions looked into by a filter: 0.8 of the five nearest documents of a million rows in 7 ms, all in 17
+
 
 def vector_lane(asking: Asking) -> Mapping[str, Ranking]:
     """The nearest rows of every index that is asked for; scores are cosines, -1 … 1, by what an index keeps of them."""
     if asking.vector is None:
         return {}
-    found = asking.by_role(lambda where, depth: [_nearest(asking, "artifacts", where, depth)])
+    found = asking.by_role(
+        lambda where, depth, own: [_nearest(asking, "artifacts", where, depth, OWN if own else None)]
+    )
     for index in ("fact", "entity"):
         if index in asking.indexes and asking.holdings.holds(index):
             table = INDEXES_OF[index][0]
@@ -30,8 +34,8 @@ def vector_lane(asking: Asking) -> Mapping[str, Ranking]:
     return found
 
 
-def _nearest(asking: Asking, table: str, where: str | None, depth: int) -> Places:
+def _nearest(asking: Asking, table: str, where: str | None, depth: int, probes: int | None = None) -> Places:
     if where == "false":
         return NOTHING
-    rows = asking.view[table].nearest(asking.vector, depth, where=where, columns=(), refine=0)
+    rows = asking.view[table].nearest(asking.vector, depth, where=where, columns=(), probes=probes, refine=0)
     return places(rows, "_distance", -1.0, 1.0)

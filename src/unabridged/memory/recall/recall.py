@@ -14,7 +14,7 @@ from unabridged.errors import InputError, StoreError, UnabridgedError
 from unabridged.memory.recall.data import Citation, Degraded, Hit, Recalled
 from unabridged.memory.recall.densest import densest
 from unabridged.memory.recall.fuse import diverse
-from unabridged.memory.recall.hits import Ground, cited, linked, text_of
+from unabridged.memory.recall.hits import Grounds, cited, grounds_of, text_of
 from unabridged.memory.recall.lanes import DOCUMENTS, INDEXES_OF, Asking, Found, Ranking, holdings
 from unabridged.memory.recall.lanes_graph import graph_lane
 from unabridged.memory.recall.lanes_names import names_lane
@@ -24,7 +24,7 @@ from unabridged.memory.recall.pack import packed
 from unabridged.memory.recall.polarity import OPPOSED, opposed
 from unabridged.memory.recall.query import Meant, calibration_of, meant
 from unabridged.memory.recall.rank import NEAR, Candidate, ranked, reread
-from unabridged.memory.recall.rows import Rows, chunked
+from unabridged.memory.recall.rows import Brief, Rows, chunked
 from unabridged.memory.recall.score import Calibration, cosines, relevance
 from unabridged.memory.recall.words import coverage, words_in
 from unabridged.memory.trouble import Gone
@@ -47,7 +47,6 @@ DEPTH = 32  # rows that each index of a lane brings, at least
 FEW = 16  # the same of facts and entities, which are short and much alike
 INTO = 3  # documents that a second pass goes into
 SHORT = 200  # characters of a query of which one chunk can say all: a longer one is looked for in whole documents
-GRAPH = ("fact", "entity")
 HEAD = 4  # times the limit: how far down a reranker and diversity look
 
 _pool = ThreadPoolExecutor(4, thread_name_prefix="unabridged-lane")
@@ -91,15 +90,18 @@ class Recall:
         kept = [each for each in order if each.score >= self.settings.threshold]
         self.below = len(order) - len(kept)
         chosen = self._timed("chosen", lambda: self._chosen(kept))
-        links = _pool.submit(linked, self.view, [e.record.id for e in chosen if e.index in GRAPH], self.scope)
+        grounds = _pool.submit(self._grounds, [each.record for each in chosen])
         chosen = self._timed("whole", lambda: self._whole(chosen))
         records = [each.record for each in chosen]
-        evidence = self._timed("evidence", lambda: self._cited(records, links.result()))
+        evidence = self._timed("evidence", lambda: cited(self.view, records, self.scope, grounds.result()))
         hits = [_hit(each, evidence[each.record.id]) for each in chosen if evidence[each.record.id]]
         return self._recalled(tuple(hits))
 
-    def _cited(self, records: Sequence[Any], links: Mapping[str, list[Ground]]) -> dict[str, tuple[Citation, ...]]:
-        return cited(self.view, records, self.scope, links=links, places=self.rows.places("artifacts"))
+    def _grounds(self, chosen: Sequence[Brief]) -> Grounds:
+        graph = [each.id for each in chosen if each.table != "artifacts"]
+        artifacts = [each.id for each in chosen if each.table == "artifacts"]
+        places = self.rows.places("artifacts")
+        return grounds_of(self.view, self.scope, graph=graph, artifacts=artifacts, places=places)
 
     def _recalled(self, hits: tuple[Hit, ...]) -> Recalled:
         pack = self._timed("pack", lambda: packed(hits, self.words, self.settings.budget_tokens))
@@ -189,14 +191,21 @@ class Recall:
     def _order(self, asking: Asking, found: By, inside: Mapping[str, float] | None = None) -> list[Candidate]:
         """All candidates, best first; whole documents last of the indexes, for their chunks tell of them."""
         whole = self._read(asking, found)
-        done: list[Candidate] = []
-        for index in sorted(asking.indexes - {"document"}):
+
+        def of(index: str) -> list[Candidate]:
             candidates = self._candidates(index, self._scores(found, index, whole))
             if inside and index == "passage":
                 candidates = [_within(each, inside) for each in candidates]
-            done += ranked(self._scored(candidates), self.settings, at=self.scope.at)
-        if "document" in asking.indexes:
-            done += ranked(self._scored(self._documents(asking, found, whole, done)), self.settings, at=self.scope.at)
+            return ranked(self._scored(candidates), self.settings, at=self.scope.at)
+
+        done = of("passage") if "passage" in asking.indexes else []
+        work = None
+        if "document" in asking.indexes:  # read while the others are ranked
+            work = _pool.submit(self._documents, asking, found, whole, list(done))
+        for index in sorted(asking.indexes - {"passage", "document"}):
+            done += of(index)
+        if work is not None:
+            done += ranked(self._scored(work.result()), self.settings, at=self.scope.at)
         return sorted(done, key=_place)
 
     def _read(self, asking: Asking, found: By) -> set[str]:
