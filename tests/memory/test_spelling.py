@@ -86,6 +86,25 @@ FOUND = [  # what is asked, what stands there
     ("„schöne Stadt“", "eine schöne Stadt am Meer"),
     ("『漢字』", "これは漢字です"),
 ]
+INSIDE = [  # what no spelling of the query reaches: it is read for
+    ("犬", "子犬が庭で遊んでいる"),
+    ("海", "東海道新幹線で北海へ行く"),
+    ("語", "我們學習自然語言"),
+    ("语", "我們學習自然語言"),
+    ("كتاب", "قَرَأْتُ كِتَابًا جديدا"),
+    ("שלום", "שָׁלוֹם לכולם"),
+    ("กรุงเทพ", "ฉันอยู่ที่กรุงเทพมหานคร"),
+    ("ភាសា", "ខ្ញុំរៀនភាសាខ្មែរ"),
+    ("한국", "한국어를 배운다"),
+    ("서울", "서울특별시에 산다"),
+    ("email", "send an e-mail to Bob"),
+    ("wifi", "the wi-fi is down"),
+    ("covid19", "many COVID-19 patients"),
+    ("obrien", "Mrs O'Brien left"),
+    ("user name", "call setUserName() last"),
+    ("http server", "an HTTPServer instance"),
+    ("cafe", "un cafe\u0301 au lait"),
+]
 APART = [  # what is not the same
     ("йод", "на полке иод и бинт"),
     ("cat", "the concatenation of strings"),
@@ -106,12 +125,12 @@ NOISE = [
 @pytest.fixture(scope="module")
 def texts():
     with Memory.open("memory://", upkeep=False) as memory:
-        memory.add_many(list(dict.fromkeys([text for _, text in (*FOUND, *APART)] + NOISE)))
+        memory.add_many(list(dict.fromkeys([text for _, text in (*FOUND, *INSIDE, *APART)] + NOISE)))
         memory.optimize()
         yield memory
 
 
-@pytest.mark.parametrize(("query", "text"), FOUND)
+@pytest.mark.parametrize(("query", "text"), FOUND + INSIDE)
 def test_R1_a_word_is_found_however_it_is_written(texts, query, text):
     assert text in [hit.text for hit in texts.recall(query, limit=8)]
 
@@ -124,6 +143,27 @@ def test_what_is_another_word_is_not_found(texts, query, text):
 @pytest.mark.parametrize(("query", "text"), [(query, text) for query, text in FOUND if '"' not in query])
 def test_what_is_found_counts_as_said(query, text):
     assert coverage(words_in(query), text) == pytest.approx(1.0)
+
+
+def test_a_dataset_too_large_is_not_read_through(texts, monkeypatch):
+    monkeypatch.setattr("unabridged.memory.recall.inside.SCANNED", 10)
+    assert "the wi-fi is down" not in [hit.text for hit in texts.recall("wifi", limit=8)]
+    assert "the wifi is up" in [hit.text for hit in texts.recall("wifi", limit=8)]
+
+
+def test_facts_and_names_are_read_for_words_inside_others_too():
+    with Memory.open("memory://") as memory:
+        with memory.write() as tx:
+            note = tx.artifact("about the dog")
+            tx.edge(
+                tx.entity("Ken", "person", artifact=note),
+                "has",
+                tx.entity("子犬", "animal", artifact=note),
+                artifact=note,
+                fact="健は子犬を飼う",
+            )
+        assert "健は子犬を飼う" in [hit.text for hit in memory.recall("犬", kinds="fact")]
+        assert memory.recall("犬", kinds="entity")[0].record.name == "子犬"
 
 
 def test_spellings_are_few_and_folding_keeps_letters_of_their_own():

@@ -280,8 +280,8 @@ def loosely(terms: Sequence[str]) -> str:
 
 
 def _hides(term: str) -> bool:
-    """Whether a script sets no spaces, or joins others to its words."""
-    return re.match(rf"[{UNSPACED}\uac00-\ud7af\u0590-\u06ff]", term) is not None
+    """Whether a word may stand inside another: one Chinese character, or what is joined to others in its script."""
+    return re.match(rf"[{_HAN}\u3040-\u30ff]$|[\u0590-\u06ff\u0e00-\u109f\u1780-\u17ff\uac00-\ud7af]", term) is not None
 
 
 def _inside(term: str) -> str:

@@ -47,6 +47,7 @@ _LETTER = rf"(?:[^\W_{UNSPACED}]|[{INDIC}])"
 _TERM = re.compile(rf"[{UNSPACED}]+|{_LETTER}+(?:['’][^\W\d_{UNSPACED}]+)?")
 _COMPOUND = re.compile(r"(?<![^\W_])[^\W_]++(?:[-\u2010\u2011'’][^\W_]++)+")
 _QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|„([^“”]+)[“”]|«([^»]+)»|»([^«]+)«|「([^」]+)」|『([^』]+)』')
+_JOINING = re.compile(r"[\u0590-\u06ff\uac00-\ud7af]")
 _NEVER = "()(?!)"
 _SUFFIX = re.compile(r"(?<=[^\W\d_]{3})(?:'s|’s|ies|ing|ed|es|(?<!s)s|e|y)$")
 
@@ -182,8 +183,15 @@ class _Sought:
     def in_(self, body: str) -> list[tuple[int, str]]:
         """What a folded text says, and where."""
         every = self.pattern.finditer(body) if self.pattern else ()
-        places = ((match.start(), match[1] or stem(match[2])) for match in every)
+        places = ((match.start(), match[1] or self._named(match[2])) for match in every)
         return [(at, name) for at, name in places if name in self.names]
+
+    def _named(self, word: str) -> str:
+        """A word by its stem; in scripts that join endings to words, by what it begins with."""
+        name = stem(word)
+        if name not in self.names and _JOINING.match(word):
+            return next((word[:end] for end in range(len(word) - 1, 1, -1) if word[:end] in self.names), name)
+        return name
 
     def hidden(self, body: str, found: list[tuple[int, str]]) -> bool:
         """Whether what is not said may stand inside another word, or apart in it."""
