@@ -137,3 +137,42 @@ def test_an_error_of_the_store_quotes_no_data(memory):
         memory.store.view().rows("artifacts", "no_such_column = 'the secret text'")
     assert "secret" not in str(caught.value)
     assert caught.value.__cause__ is None
+
+
+HALF = "half \ud800 a pair"
+
+
+def _tell(memory, **given):
+    with memory.write() as tx:
+        note = tx.artifact("Alice knows Bob")
+        one = tx.entity("Alice", "person", artifact=note, **given)
+        tx.edge(one, "knows", tx.entity("Bob", "person", artifact=note), artifact=note)
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda m: m.add("x", lexical=HALF),
+        lambda m: m.add("x", source_hash=HALF),
+        lambda m: _tell(m, description=HALF),
+        lambda m: _tell(m, aliases=[HALF]),
+        lambda m: m.images.add(b"GIF89a" + bytes(32), caption=HALF),
+        lambda m: m.series.create("rate", unit=HALF),
+        lambda m: m.models.register(HALF),
+        lambda m: m.artifacts.list(session_id=HALF),
+        lambda m: m.artifacts.list(metadata={"user": HALF}),
+        lambda m: m.artifacts.get(HALF),
+        lambda m: m.entities.find(HALF, "person"),
+        lambda m: m.entities.named(HALF),
+        lambda m: m.edges.list(relation=HALF),
+        lambda m: m.sessions.get(HALF),
+        lambda m: m.erase(session_id=HALF),
+        lambda m: m.delete(HALF),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_refused_by_name_wherever_it_comes(memory, work):
+    before = memory.store.view().head.seq
+    with pytest.raises(InputError, match=r"a lone surrogate at character \d+; it is not text"):
+        work(memory)
+    assert memory.store.view().head.seq == before
+    assert memory.images.sweep() <= 1

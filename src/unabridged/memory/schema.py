@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
+from unabridged.errors import InputError
 from unabridged.memory.records import (
     Artifact,
     Edge,
@@ -189,7 +190,10 @@ def _column(field: pa.Field, columns: Mapping[str, Sequence[Any]], records: Sequ
         values = map(_TAGS[field.name], records)
     elif field.name in _JSON:
         values = map(metadata_json, values)
-    return pa.array(list(values), field.type)
+    try:
+        return pa.array(list(values), field.type)
+    except UnicodeEncodeError as error:
+        raise InputError(f"{field.name}: a lone surrogate at character {error.start}; it is not text") from None
 
 
 def _names(entity: Entity) -> list[str]:

@@ -34,6 +34,7 @@ __all__ = [
     "new_id",
     "normalise",
     "now",
+    "utf8",
 ]
 
 NAME_LIMIT = 65_536  # bytes: a name is looked up and indexed whole; six times the longest one asked for
@@ -104,7 +105,7 @@ def digest(*parts: str) -> str:
     """SHA-256 over the parts, each with its length before it, so that no two lists share a digest."""
     state = hashlib.sha256()
     for part in parts:
-        raw = part.encode("utf-8")
+        raw = utf8(part, "name")
         state.update(len(raw).to_bytes(8, "little") + raw)
     return state.hexdigest()
 
@@ -141,7 +142,7 @@ def checked_name(value: str, what: str) -> str:
         raise InputError(f"{what}: found {type(value).__name__}, expected a string")
     if not value.strip():
         raise InputError(f"{what}: is empty; give it at least one character that shows")
-    size = len(value) if value.isascii() else len(_utf8(value, what))
+    size = len(value) if value.isascii() else len(utf8(value, what))
     if size > NAME_LIMIT:
         raise InputError(f"{what}: {size:,} bytes, over the limit of {NAME_LIMIT:,} bytes for a name")
     return value
@@ -153,13 +154,14 @@ def checked_text(value: str, limit: int, what: str = "text") -> str:
         raise InputError(f"{what}: found {type(value).__name__}, expected a string")
     if not value.strip():
         raise EmptyText([0])
-    size = len(value) if value.isascii() else len(_utf8(value, what))
+    size = len(value) if value.isascii() else len(utf8(value, what))
     if size > limit:
         raise InputError(f"{what}: {size:,} bytes, over the limit of {limit:,} bytes (max_text_bytes)")
     return value
 
 
-def _utf8(value: str, what: str) -> bytes:
+def utf8(value: str, what: str) -> bytes:
+    """The bytes of a text; :class:`~unabridged.errors.InputError` for half of a surrogate pair, which has none."""
     try:
         return value.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -186,7 +188,7 @@ def _bound(value: object, path: str) -> int:
     """Check a value that JSON should hold; at least as many bytes as its JSON has."""
     kind = type(value)
     if kind is str:
-        return 8 + 6 * (len(value) if value.isascii() else len(_utf8(value, path)))  # type: ignore[attr-defined,arg-type]
+        return 8 + 6 * (len(value) if value.isascii() else len(utf8(value, path)))  # type: ignore[attr-defined,arg-type]
     if value is None or kind is bool:
         return 8
     if kind is int:

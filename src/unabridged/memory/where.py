@@ -10,6 +10,8 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING
 
+from unabridged.memory.values import utf8
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -42,6 +44,8 @@ def literal(value: str | float | dt.datetime) -> str:
     'to_timestamp_micros(1704067200000000)'
     """
     if isinstance(value, str):
+        if not value.isascii():
+            utf8(value, "filter")
         return "'" + value.replace("'", "''") + "'"
     if isinstance(value, dt.datetime):
         micros = (value - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(microseconds=1)
