@@ -136,14 +136,16 @@ def _took_too_long(seen: Seen) -> bool:
 
 def _output_budget(seen: Seen) -> Verdict | None:
     """``max_tokens`` over its maximum; or a prompt that fits, but not beside the completion asked for."""
-    if _UNKNOWN_FIELD.search(seen.text):
+    if _UNKNOWN_FIELD.search(seen.text) or seen.status == 429:
         return None
-    if seen.status != 429 and _asked_to_write(seen):
+    if _asked_to_write(seen):
         return "output_budget", 0.85
     if seen.fields & _BUDGET_FIELDS and seen.fields <= _BUDGET_FIELDS and seen.writes("too much"):
         return "output_budget", 0.9
-    if not seen.writes("output") or seen.status == 429:
-        return None
+    return _budget_in_words(seen) if seen.writes("output") else None
+
+
+def _budget_in_words(seen: Seen) -> Verdict | None:
     prompt = next((_value(found) for pattern in _PROMPT_PARTS if (found := pattern.search(seen.text))), None)
     asked, ceiling = _OUTPUT_PART.search(seen.text), CEILING.search(seen.text)
     if prompt is not None and ceiling is not None:
@@ -257,7 +259,7 @@ def _two_sizes(seen: Seen) -> Verdict | None:
     """No word of it is known, but two sizes of text stand there, the larger one against a limit."""
     text = seen.about_text
     known = concept("subject").search(text) or concept("subject if sized").search(text)
-    if seen.status in NEVER_OVERFLOW or seen.elsewhere or (not known and text.isascii()):
+    if seen.status in NEVER_OVERFLOW or seen.elsewhere or seen.other_matter or (not known and text.isascii()):
         return None
     if text != seen.text and not (concept("head").search(text) or concept("context").search(text)):
         return None

@@ -21,6 +21,7 @@ _GROWN = re.compile(rf"[{_GROWN_LETTERS}]")
 _GROWN_RUN = re.compile(rf"[{_GROWN_LETTERS}]+(?:[ _]?[a-z0-9]?[{_GROWN_LETTERS}]+)*")
 _GAP = re.compile(r"[ _'\-/]{0,2}")
 _SHORTEST_PART = 4  # a part of a compound: "länge" in "Eingabelänge"
+_TOO = {"big": "toobig", "many": "toomany", "short": "tooshort"}
 _MOST = 600  # marks of one reply: what a person writes has far fewer
 
 
@@ -173,12 +174,12 @@ def _together(marks: list[Mark]) -> list[Mark]:
             continue
         for other in marks:
             near = 0 < other.start - too.end <= 12 or 0 < too.start - other.end <= 2
-            if near and other.tag in ("big", "many"):
+            if near and other.tag in _TOO:
                 made.append(
                     Mark(
                         min(too.start, other.start),
                         max(too.end, other.end),
-                        "toobig" if other.tag == "big" else "toomany",
+                        _TOO[other.tag],
                     )
                 )
     return made

@@ -106,7 +106,16 @@ class Seen:
         """How surely something of the input is over something: 0 … 1."""
         if self.elsewhere or self.status in NEVER_OVERFLOW:
             return 0.0
-        return max(self._by_shape(), self._by_words(), self._by_places(), self._by_fields(), self._by_limits())
+        if shaped := self._by_shape():
+            return shaped
+        if self.other_matter:
+            return 0.0
+        return max(self._by_words(), self._by_places(), self._by_fields(), self._by_limits())
+
+    @property
+    def other_matter(self) -> bool:
+        """Whether it is about something whose sizes are no sizes of texts, or about what is too short."""
+        return bool(concept("never").search(self.text)) or any(found.tag == "tooshort" for found in self.marks)
 
     def _by_shape(self) -> float:
         if self.writes("length shapes"):

@@ -27,7 +27,9 @@ _BUILTIN = re.compile(
     r"\b(?:Value|Type|Key|Index|Attribute|Runtime|Assertion|Lookup|OS|IO)Error\b"
 )  # of no meaning here
 # A model's name: its "max", its "512" and its "tokens" say nothing of this request.
-_NAME = re.compile(r"(?<![\w\-])(?=[\w.]{0,40}-)(?=[\w.\-]{0,60}\d)(?=[\w.\-]{0,60}[A-Za-z])[\w.]+(?:-[\w.]+){2,12}")
+_NAME = re.compile(
+    r"(?<![\w\-])(?=[\w.]{0,40}-)(?=[\w.\-]{0,60}\d)(?=[\w.\-]{0,60}[A-Za-z])(?!\d+-(?:tok|char|byte|word|item|text|kb|mb|dim))[\w.]+(?:-[\w.]+){1,12}"
+)
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _HEADER = re.compile(r"\[([a-z]+[a-z :/]*)\]")
 _LANGUAGE = re.compile(r"\[([a-z]{2})\]")
