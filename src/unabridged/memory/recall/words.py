@@ -49,6 +49,7 @@ _COMPOUND = re.compile(r"(?<![^\W_])[^\W_]++(?:[-\u2010\u2011'’][^\W_]++)+")
 _QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|„([^“”]+)[“”]|«([^»]+)»|»([^«]+)«|「([^」]+)」|『([^』]+)』')
 _JOINING = re.compile(r"[\u0590-\u06ff\uac00-\ud7af]")
 _NEVER = "()(?!)"
+_BEGUN = re.compile(rf"(?<![^\W_{UNSPACED}])(?<![{INDIC}]){_LETTER}*")
 _SUFFIX = re.compile(r"(?<=[^\W\d_]{3})(?:'s|’s|ies|ing|ed|es|(?<!s)s|e|y)$")
 
 
@@ -183,8 +184,13 @@ class _Sought:
     def in_(self, body: str) -> list[tuple[int, str]]:
         """What a folded text says, and where."""
         every = self.pattern.finditer(body) if self.pattern else ()
-        places = ((match.start(), match[1] or self._named(match[2])) for match in every)
+        places = ((match.start(), match[1] or self._begun(body, match.start())) for match in every)
         return [(at, name) for at, name in places if name in self.names]
+
+    def _begun(self, body: str, at: int) -> str | None:
+        """The word that begins there, by its stem; ``None`` in the middle of one."""
+        word = _BEGUN.match(body, at)
+        return self._named(word[0]) if word else None
 
     def _named(self, word: str) -> str:
         """A word by its stem; in scripts that join endings to words, by what it begins with."""
@@ -236,7 +242,7 @@ def _pattern(names: Iterable[str]) -> re.Pattern[str]:
     pairs = "|".join(re.escape(part) for part in sorted(names) if _is_unspaced(part))
     stems = "|".join(re.escape(part) for part in sorted(names, key=len, reverse=True) if not _is_unspaced(part))
     one = f"(?=({pairs}))" if pairs else _NEVER
-    other = rf"(?<![^\W_{UNSPACED}])(?<![{INDIC}])((?:{stems}){_LETTER}*)" if stems else _NEVER
+    other = rf"(?<![a-z0-9])(?:{stems})" if stems else _NEVER  # in each query's own pattern a wider class is 3 ms
     return re.compile(f"{one}|{other}")
 
 
