@@ -6,7 +6,7 @@ import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from unabridged.errors import Conflict, InputError, StoreError
+from unabridged.errors import Conflict, InputError, StoreError, UnabridgedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +23,8 @@ def told(doing: str) -> Iterator[None]:
     """The store's own errors as ours, with what a filter quoted taken out of the message."""
     try:
         yield
+    except UnabridgedError:
+        raise
     except UnicodeError:  # only what a caller gave can hold that
         raise InputError(f"{doing}: half of a surrogate pair was given; it is not text") from None
     except (ValueError, RuntimeError, OSError) as error:
