@@ -10,7 +10,7 @@ import string
 
 import httpx
 import pytest
-from serving import HASHING, client_of, get, serving
+from serving import HASHING, client_of, get, post, serving
 
 from unabridged.server.gateway import direct
 
@@ -192,3 +192,42 @@ def test_headers_that_never_come_are_not_waited_for(gateway, monkeypatch) -> Non
         assert slow.recv(65_536).startswith(b"HTTP/1.1 200"), "one request"
         slow.sendall(b"GET /hea")
         assert slow.recv(65_536) == b"", "and half of another"
+
+
+def test_silent_connections_make_room_for_those_that_speak(tmp_path, monkeypatch) -> None:
+    """However many are open and say nothing: a new one takes the place of the one that was silent longest."""
+    from unabridged.server import protocol
+
+    monkeypatch.setattr(protocol.Bounded, "most", 40)
+    with serving(tmp_path, HASHING) as served, client_of(served) as client:
+        assert client.get("/health").status_code == 200
+        silent = [socket.create_connection(("127.0.0.1", served.port), timeout=10) for _ in range(200)]
+        working = socket.create_connection(("127.0.0.1", served.port), timeout=10)
+        body = b'{"input": "a"}'
+        head = b"POST /v1/embeddings HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n" % len(body)
+        working.sendall(head)  # half of a request: it is not silent, it is slow
+        assert get(f"{served.root}/health").status_code == 200
+        more = [socket.create_connection(("127.0.0.1", served.port), timeout=10) for _ in range(100)]
+        assert get(f"{served.root}/ready").status_code == 200
+        working.sendall(body)
+        assert working.recv(65_536).startswith(b"HTTP/1.1 200"), "what is under way is not hung up on"
+        assert silent[0].recv(10) == b"", "the first to be silent was the first to go"
+        for each in (*silent, *more, working):
+            each.close()
+        assert post(f"{served.url}/embeddings", json={"input": "b"}).status_code == 200
+
+
+def test_as_many_connections_as_files_may_be_open_but_for_some(monkeypatch) -> None:
+    import resource
+
+    from unabridged.server.protocol import most_connections
+
+    told = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 4096))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, limits: told.append(limits))
+    assert most_connections() == 4096 - 512
+    assert told == [(4096, 4096)], "what is allowed is taken"
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 256))
+    assert most_connections() == 128
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    assert most_connections() == 1 << 16

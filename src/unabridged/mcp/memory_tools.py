@@ -30,6 +30,7 @@ __all__ = ["register"]
 
 Session = Annotated[str | None, Field(description="The conversation or run that this belongs to.")]
 AsOf = Annotated[str | None, Field(description="What was true at this moment (ISO 8601).")]
+LONGEST = 1 << 14  # characters of a query: some pages
 HitKind = Literal["passage", "summary", "document", "fact", "entity"]
 
 
@@ -63,7 +64,7 @@ def register(tools: Toolbox, place: Place) -> None:
     @tools.reads
     def recall(
         ctx: Context,
-        query: Annotated[str, Field(min_length=1, description="A question, or what it is about.")],
+        query: Annotated[str, Field(min_length=1, max_length=LONGEST, description="A question, or what it is about.")],
         limit: Annotated[int | None, Field(ge=1, le=100, description="Hits at the most; as configured, or 8.")] = None,
         kinds: Annotated[list[HitKind] | None, Field(description="Only these kinds of hits.")] = None,
         session_id: Annotated[str | None, Field(description="Only of this session.")] = None,
@@ -94,7 +95,7 @@ def register(tools: Toolbox, place: Place) -> None:
     @tools.reads
     def query(
         ctx: Context,
-        question: Annotated[str, Field(min_length=1, description="One question, in whole words.")],
+        question: Annotated[str, Field(min_length=1, max_length=LONGEST, description="One question, in whole words.")],
         session_id: Annotated[
             str | None, Field(description="The session that asks; the question is kept there.")
         ] = None,

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["Toolbox", "request_of", "sentence"]
 
 
+_NO_TEXT = "an argument holds half of a surrogate pair, which is not text: send it again without"
+
+
 class _Strict(Tool):
     """A tool that refuses an argument that it does not know: a misspelt ``session_id`` would mean every session.
 
@@ -118,6 +121,8 @@ def _spoken(function: Callable[..., Any]) -> Callable[..., Any]:
                 return await function(*args, **given)
             except UnabridgedError as error:
                 raise ToolError(sentence(error)) from None
+            except UnicodeEncodeError:
+                raise ToolError(_NO_TEXT) from None
 
         return later
 
@@ -127,5 +132,7 @@ def _spoken(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args, **given)
         except UnabridgedError as error:
             raise ToolError(sentence(error)) from None
+        except UnicodeEncodeError:
+            raise ToolError(_NO_TEXT) from None
 
     return now

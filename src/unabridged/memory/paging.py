@@ -103,10 +103,10 @@ def _link_key(link: Any) -> tuple[Any, ...]:
 def _link_place(cursor: str) -> tuple[tuple[Any, ...], int]:
     try:
         created, *ids, passed = json.loads(base64.urlsafe_b64decode(cursor.encode()))
-        key = (dt.datetime.fromisoformat(created), *map(str, ids))
+        key = (_moment(created), *map(str, ids))
         if len(key) == len(_LINK_ORDER) and 0 < int(passed) <= PAGE_LIMIT:
             return key, int(passed)
-    except (ValueError, TypeError, binascii.Error):
+    except (ValueError, TypeError, OverflowError, binascii.Error):
         pass
     raise InputError("cursor: not one that a listing gave")
 
@@ -128,12 +128,20 @@ def _cursor(key: Mapping[str, Any], *, newest_first: bool) -> str:
     return base64.urlsafe_b64encode(raw.encode()).decode()
 
 
+def _moment(written: str) -> dt.datetime:
+    """A moment as a cursor has it; one without a zone is of no cursor that was given."""
+    at = dt.datetime.fromisoformat(written)
+    if at.tzinfo is None:
+        raise ValueError
+    return at.astimezone(dt.UTC)
+
+
 def _beyond(cursor: str, *, newest_first: bool) -> str:
     try:
         created, last, way = json.loads(base64.urlsafe_b64decode(cursor.encode()))
-        at = dt.datetime.fromisoformat(created)
+        at = _moment(created)
         id_, same = str(last), way is newest_first
-    except (ValueError, TypeError, binascii.Error):
+    except (ValueError, TypeError, OverflowError, binascii.Error):
         raise InputError("cursor: not one that a listing gave") from None
     if not same:
         raise InputError("cursor: of a listing in the other order")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +24,9 @@ if TYPE_CHECKING:
 
     from unabridged.memory.commits import Draft, Source, Store
 
-__all__ = ["SeriesShelf", "Stats", "stats_of"]
+__all__ = ["LARGEST", "SeriesShelf", "Stats", "stats_of"]
+
+LARGEST = 1e140  # a point's value at the most: statistics square it, and add up a million such squares
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,12 @@ class SeriesShelf:
         parts: dict[int, list[tuple[dt.datetime, float]]] = {}
         for point in self.points(series, since=since, until=until):
             parts.setdefault((point[0] - epoch) // width, []).append(point)
-        return [(epoch + at * width, stats_of(points)) for at, points in sorted(parts.items())]
+        try:
+            return [(epoch + at * width, stats_of(points)) for at, points in sorted(parts.items())]
+        except OverflowError:
+            raise InputError(
+                "width: such a window would begin before there are moments; choose a shorter one"
+            ) from None
 
     def delete(self, series: Series | str) -> None:
         """Remove a series and its points; its observations stay, without it (SPEC A20)."""
@@ -191,8 +197,8 @@ def _time(value: Any) -> dt.datetime:
 
 
 def _value(value: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not math.isfinite(value):
-        raise InputError("value: a point's value must be a finite number")
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not abs(value) <= LARGEST:
+        raise InputError(f"value: a point's value must be a finite number, at most {LARGEST:g}")
     return float(value)
 
 

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from unabridged.config import Config, load_config
 from unabridged.errors import UnabridgedError
 from unabridged.server import health, metrics
-from unabridged.server.faults import problem_of
+from unabridged.server.faults import no_text, problem_of
 from unabridged.server.frame import Frame
 from unabridged.server.gateway import direct
 from unabridged.server.openapi import document_of
@@ -76,6 +76,7 @@ def create_app(config: Config | None = None, *, settings: ServerSettings | None 
     app.add_exception_handler(HTTPException, _answer)
     app.add_exception_handler(RequestValidationError, _answer)
     app.add_exception_handler(UnabridgedError, _answer)
+    app.add_exception_handler(UnicodeEncodeError, _answer)
     app.openapi = document_of(app)  # type: ignore[method-assign] # FastAPI's own way of changing it
     app.add_middleware(Frame, server=server, direct=direct)
     return app
@@ -127,6 +128,8 @@ def _problem(error: Exception) -> Problem:
         return problem_of(error)
     if isinstance(error, RequestValidationError):
         return _invalid(error)
+    if isinstance(error, UnicodeEncodeError):
+        return no_text()
     assert isinstance(error, HTTPException)  # noqa: S101 -- these are what the handlers are for
     return Problem(error.status_code, str(error.detail), headers=error.headers)
 

@@ -38,7 +38,7 @@ from unabridged.server.problems import Problem
 if TYPE_CHECKING:
     from unabridged.types import Fault
 
-__all__ = ["as_problem", "problem_of"]
+__all__ = ["as_problem", "no_text", "problem_of"]
 
 _log = logging.getLogger("unabridged.server")
 
@@ -85,6 +85,12 @@ def as_problem(error: UnabridgedError) -> Problem:
     if isinstance(error, EmptyText):
         return Problem(400, f"text {error.indices[0]} is empty or blank", code="empty_input", param="input")
     return _of(error)
+
+
+def no_text() -> Problem:
+    """The answer to half of a surrogate pair, wherever it meets UTF-8: only what a caller sent can hold one."""
+    detail = "half of a surrogate pair was sent; it is not text"
+    return Problem(400, detail, code="invalid_text")
 
 
 def _waited_out(error: ProviderError) -> Fault | None:

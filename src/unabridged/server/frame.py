@@ -20,7 +20,7 @@ from starlette.requests import Request
 from unabridged.errors import UnabridgedError
 from unabridged.server.auth import authenticate, is_near, is_public
 from unabridged.server.bodies import Body
-from unabridged.server.faults import problem_of
+from unabridged.server.faults import no_text, problem_of
 from unabridged.server.headers import written
 from unabridged.server.problems import Problem, problem_response
 
@@ -79,6 +79,8 @@ class _Direct:
             answer = await self._handler(Request(scope, receive))
         except UnabridgedError as error:
             raise problem_of(error) from None
+        except UnicodeEncodeError:
+            raise no_text() from None
         await answer(scope, receive, send)
 
 

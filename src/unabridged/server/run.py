@@ -15,7 +15,7 @@ import uvicorn
 from unabridged.errors import ConfigError
 from unabridged.server.app import create_app
 from unabridged.server.keys import KeyFile, KeyRing
-from unabridged.server.protocol import Bounded
+from unabridged.server.protocol import Bounded, most_connections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -104,6 +104,7 @@ def serve(config: Config, settings: ServerSettings, socket: sockets.socket, *, t
     # Its errors come with tracebacks, whose words may be a caller's; ours say kind, place and request.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     sys.setswitchinterval(_SWITCH)
+    Bounded.most = most_connections()
     try:
         server.run(sockets=[socket])
     except SystemExit as end:  # uvicorn's way of saying that the start failed

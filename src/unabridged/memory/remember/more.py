@@ -113,7 +113,7 @@ class Extras:
                 points = sorted([*(self.memory.series.points(known) if known else ()), *new])
                 window = window_of(given.get("window"))
                 if window is not None and points:
-                    points = [point for point in points if point[0] > points[-1][0] - window]
+                    points = [point for point in points if points[-1][0] - point[0] < window]
                 if points:
                     text, query = observation_of(given, stats_of(points))
                     found.append({"at": len(found), "text": text, "query": query, "name": given["name"]})

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import math
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from unabridged.errors import InputError
+from unabridged.memory.series import LARGEST
 from unabridged.memory.values import checked_name, moment
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["listed", "observation_of", "points_of", "window_of"]
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h|d|w)")
+_LONGEST = 31_600_000_000.0  # seconds in a thousand years: nobody has an older series, and moments have an end
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
@@ -40,7 +41,7 @@ def points_of(given: Mapping[str, Any]) -> list[tuple[dt.datetime, float]]:
             raise InputError("timeseries.points: expected (time, value), or an object with both")
         when, value = (each.get("time"), each.get("value")) if isinstance(each, Mapping) else each
         at = moment(when, "timeseries.points.time")
-        if at is None or isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if at is None or isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
             raise InputError("timeseries.points: a point needs a time and a finite number")
         found.append((at, float(value)))
     return found
@@ -51,11 +52,17 @@ def window_of(given: Any) -> dt.timedelta | None:
     if given is None or isinstance(given, dt.timedelta):
         return given
     if isinstance(given, int | float) and not isinstance(given, bool):
-        return dt.timedelta(seconds=given)
+        return _duration(given)
     found = _DURATION.fullmatch(str(given).strip())
     if not found:
         raise InputError(f"timeseries.window: found {given!r}, expected seconds, or such as 7d, 24h, 30min")
-    return dt.timedelta(seconds=float(found[1]) * _SECONDS[found[2]])
+    return _duration(float(found[1]) * _SECONDS[found[2]])
+
+
+def _duration(seconds: float) -> dt.timedelta:
+    if not 0 < seconds <= _LONGEST:
+        raise InputError("timeseries.window: expected more than nothing, and no more than a thousand years")
+    return dt.timedelta(seconds=seconds)
 
 
 def observation_of(given: Mapping[str, Any], stats: Stats) -> tuple[str, str]:

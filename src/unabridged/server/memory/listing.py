@@ -29,12 +29,17 @@ def metadata_of(given: str | None) -> dict[str, Any] | None:
     if given is None:
         return None
     try:
-        found = json.loads(given)
+        found = json.loads(given, parse_constant=_refuse)
+        json.dumps(found, ensure_ascii=False).encode()  # half of a surrogate pair is no text that could be stored
     except (ValueError, RecursionError):
         raise InputError('metadata: not JSON; give an object such as {"user": "alice"}') from None
     if not isinstance(found, dict):
         raise InputError(f"metadata: found {type(found).__name__}, expected a JSON object")
     return found
+
+
+def _refuse(word: str) -> Any:
+    raise ValueError(word)
 
 
 def paged(page: Page[Any]) -> dict[str, Any]:

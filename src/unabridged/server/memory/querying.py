@@ -24,6 +24,7 @@ router = APIRouter(tags=["recall"])
 HitKind = Literal["passage", "summary", "document", "fact", "entity"]
 Lane = Literal["vector", "text", "names", "graph"]
 Level = Literal["none", "low", "medium", "high"]
+LONGEST = 1 << 14  # characters of a query: some pages; what is longer is a text to remember, and slow to search for
 
 
 class Scope(BaseModel):
@@ -56,7 +57,10 @@ class RecallRequest(Scope):
     """A query, and where to look."""
 
     query: str = Field(
-        min_length=1, validation_alias=AliasChoices("query", "question"), examples=["Where does Alice work?"]
+        min_length=1,
+        max_length=LONGEST,
+        validation_alias=AliasChoices("query", "question"),
+        examples=["Where does Alice work?"],
     )
     session_id: str | None = Field(default=None, description="Only of this session.")
     explain: bool = Field(default=False, description="Each lane's rank and score of every hit.")
@@ -66,7 +70,10 @@ class QueryRequest(Scope):
     """A question, who asks it, and where to look."""
 
     question: str = Field(
-        min_length=1, validation_alias=AliasChoices("question", "query"), examples=["Where does Alice work?"]
+        min_length=1,
+        max_length=LONGEST,
+        validation_alias=AliasChoices("question", "query"),
+        examples=["Where does Alice work?"],
     )
     session_id: str | None = Field(default=None, description="The session that asks: the question is kept there.")
     of_session: str | None = Field(default=None, description="Answer only from this session.")

@@ -15,7 +15,7 @@ from fastapi import Request
 from unabridged.advice import worded
 from unabridged.errors import Cancelled, ChatError, Conflict, InputError, ProviderError, RememberFailed, UnabridgedError
 from unabridged.server.advice import WORDS
-from unabridged.server.faults import as_problem
+from unabridged.server.faults import as_problem, no_text
 from unabridged.server.problems import Problem, problem_response
 from unabridged.server.state import Server
 
@@ -82,6 +82,8 @@ def _told(work: Callable[..., Any], answer: Callable[[Any], Any], tell: Callable
         tell(_event("done", _json(answer(done))))
     except UnabridgedError as error:
         tell(_failed(problem_of(error)))
+    except UnicodeEncodeError:
+        tell(_failed(no_text()))
     except Exception as error:  # noqa: BLE001 -- nobody else would hear of it
         _log.error("remember failed: %s", type(error).__name__)
         tell(_failed(Problem(500, "a fault of the server's own; its log says which")))
