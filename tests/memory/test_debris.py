@@ -97,3 +97,29 @@ def test_purges_and_records_outside_the_commit_at_once(place):
             thread.join()
         assert failed == []
         assert len(memory.models.list()) == sum(counts.values())
+
+
+def test_a_clock_that_was_set_back_stops_no_cleaning(place, monkeypatch):
+    """Heads are marked with the time: those of a clock that was a day ahead count as of now, and run out."""
+    import time
+
+    clock = [time.time() + 86_400]
+    monkeypatch.setattr("unabridged.memory.head.time.time", lambda: clock[0])
+    with Memory.open(place, grace=0.4) as memory:
+        memory.upkeep.automatic = False
+        for n in range(3):
+            memory.add(f"ahead {n}")
+            clock[0] += 0.2
+        ahead = memory.store.place.open("artifacts").versions()
+        clock[0] -= 86_400
+        memory.add("set back")
+        assert memory.store.view().head.marks[-1][0] <= clock[0]
+        for n in range(6):
+            clock[0] += 0.2
+            memory.add(f"later {n}")
+        monkeypatch.setattr("unabridged.memory.upkeep.time.time", lambda: clock[0])
+        memory.upkeep.clean()
+        kept = memory.store.place.open("artifacts").versions()
+        assert not set(ahead[:-1]) & set(kept)
+        assert len(memory.artifacts.list()) == 10
+        memory.verify().raise_if_broken()

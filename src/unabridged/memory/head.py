@@ -43,7 +43,7 @@ class Head:
     def following(self, versions: Mapping[str, int], writer: str, grace: float, **changed: Any) -> Head:
         """The head after this one; this one becomes a mark if the last mark is old enough."""
         at = time.time()
-        marks = self.marks
+        marks = tuple((min(when, at), versions) for when, versions in self.marks)  # the clock may have been set back
         if not marks or at - marks[-1][0] >= grace / MARKS:
             marks = (*marks, (at, self.versions))
         old = sum(when <= at - grace for when, _ in marks)
