@@ -52,7 +52,12 @@ def test_processes_give_what_threads_give(tmp_path) -> None:
     assert np.array_equal(np.stack(rows["vector"].to_numpy()), expected)
 
 
-def test_requests_of_all_processes_are_counted_and_their_answers_removed_once_noted(tmp_path) -> None:
+@pytest.mark.parametrize("meanwhile", [True, False])
+def test_requests_of_all_processes_are_counted_and_their_answers_removed_once_noted(
+    tmp_path, monkeypatch, meanwhile
+) -> None:
+    if not meanwhile:  # the job's own process does not send while the others start
+        monkeypatch.setattr("unabridged.jobs.pool._Here.takes", lambda *_: False)
     with LoopbackProvider() as server:
         settings = settings_of(tmp_path, Remote(server.url))
         report = run_job(settings, runner=processes(2))
