@@ -24,7 +24,9 @@ _WINDOW_SECONDS = 5.0  # over which the admitted rate is measured
 _GROWTH = 0.05  # a second: how fast the rate probes upwards, once it is known
 _QUIET_SECONDS, _FASTER, _FASTEST = 3.0, 1.5, 0.7  # without refusals it probes faster, up to so fast
 _BACK_OFF = 0.93  # of the rate, after a refusal
-_ABOVE_MEASURED = 1.1  # what was admitted lags behind what would be
+# What was admitted lags behind what would be, and most where no burst is allowed: there each request that comes a
+# few milliseconds early is refused. A cap close above what was measured then drew the rate down with itself.
+_ABOVE_MEASURED = 2.0
 _NOTHING_ADMITTED = 4  # refusals in a row: nothing is admitted at all
 _FEWER = 0.7  # of the requests in flight, after an overload
 _SETTLE_SECONDS = 0.5  # refusals of one burst count once
