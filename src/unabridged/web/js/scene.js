@@ -280,7 +280,7 @@ export class Scene {
     for (const at of [...first, ...this.order]) {
       if ((taken.length >= most || !this.named) && !first.includes(at)) break;
       if (!this.visible[at] || (this.near && !this.near[at] && at !== this.hovered)) continue;
-      const y = Math.max(14, sy[at] - this.size[at] * this.grown - 6);
+      const y = Math.max(14, sy[at] - this.size[at] * this.grown - (first.includes(at) ? 10 : 6)); // over its ring
       if (sx[at] < 0 || sy[at] < 0 || sx[at] > this.width || y > this.height) continue;
       const text = this.label[at].length > 32 ? `${this.label[at].slice(0, 31)}…` : this.label[at];
       const half = 3.4 * text.length + 4;

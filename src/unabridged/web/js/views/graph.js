@@ -77,7 +77,7 @@ function drawn(data, side, count, query) {
     fill(about, h("div", { class: "line spread" }, h("h2", { dir: "auto", class: "breaks" }, nodes.name[at]), iconButton("Choose nothing", "close", () => scene.pick(null))),
       h("p", { class: "line small" }, h("i", { class: "swatch", style: { "--tone": tone(nodes.type[at]) } }), nodes.types[nodes.type[at]], h("span", { class: "muted" }, plural(nodes.degree[at], "fact"))),
       h("div", { class: "line" }, h("a", { class: "button little", href: link("entity", nodes.id[at]) }, "Timeline and sources"),
-        button("Only what is near", () => go("graph", [], { around: nodes.id[at] }), { kind: "little" })), list);
+        query.get("around") === nodes.id[at] ? null : button("Only what is near", () => go("graph", [], { around: nodes.id[at] }), { kind: "little" })), list);
     await shown(list, memory.get("edges", { entity: nodes.id[at], include_history: true, limit: 50 }), (page) => h("ul", { class: "rows facts" },
       page.items.map((fact) => h("li", {}, factLine(fact)))), { still: () => scene.picked === at });
   }
