@@ -13,7 +13,7 @@ import ssl
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 import httpcore
 
@@ -52,6 +52,7 @@ def fetch(url: str, *, private: bool = False, max_bytes: int = MAX_BYTES, timeou
     with httpcore.ConnectionPool(ssl_context=context, network_backend=backend, max_connections=1) as pool:
         for _ in range(REDIRECTS + 1):
             _checked(url)
+            url = _written(url)
             status, headers, data = _answer(pool, url, max_bytes, until)
             if status in {301, 302, 303, 307, 308} and "location" in headers:
                 url = urljoin(url, headers["location"])
@@ -70,6 +71,24 @@ def _checked(url: str) -> None:
         raise InputError(f"url: found the scheme {parts.scheme!r}, expected an http or https address")
     if parts.username or parts.password:
         raise InputError("url: holds a user name or a password; they would be stored with it")
+
+
+def _written(url: str) -> str:
+    """An address as it is sent: letters of other scripts as IDNA and UTF-8 have them.
+
+    >>> _written("https://bücher.example/straße?q=ä#top")
+    'https://xn--bcher-kva.example/stra%C3%9Fe?q=%C3%A4'
+    """
+    if url.isascii() and url.isprintable():
+        return url
+    parts = urlsplit(url)
+    try:
+        host = (parts.hostname or "").encode("idna").decode()
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        raise InputError("url: its host is no name that the network knows") from None
+    path, query = (quote(each, safe="/%:;=&?@!$'()*+,~") for each in (parts.path, parts.query))
+    return urlunsplit((parts.scheme, f"{host}{port}", path, query, ""))
 
 
 def _shown(url: str) -> str:
@@ -131,15 +150,27 @@ def _public(address: str) -> bool:
 
     >>> _public("93.184.216.34"), _public("127.0.0.1"), _public("169.254.169.254"), _public("::ffff:10.0.0.1")
     (True, False, False, False)
+    >>> _public("2606:4700::1111"), _public("::127.0.0.1"), _public("64:ff9b::7f00:1"), _public("64:ff9b:1::7f00:1")
+    (True, False, False, False)
     """
     found = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(found, ipaddress.IPv6Address):
-        inner = found.ipv4_mapped or found.sixtofour or (found.teredo[1] if found.teredo else None)
-        if inner is not None:
-            return inner.is_global
-        if found in _NAT64:
-            return ipaddress.IPv4Address(int(found) & 0xFFFF_FFFF).is_global
-    return found.is_global and not found.is_multicast
+    if isinstance(found, ipaddress.IPv4Address):
+        return _public_4(found)
+    inner = found.ipv4_mapped or found.sixtofour or (found.teredo[1] if found.teredo else None)
+    if found in _NAT64:
+        inner = ipaddress.IPv4Address(int(found) & 0xFFFF_FFFF)
+    if inner is not None:
+        return _public_4(inner)
+    return found in _GLOBAL and found.is_global
 
 
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+def _public_4(found: ipaddress.IPv4Address) -> bool:
+    return found.is_global and not found.is_multicast and not any(found in each for each in _CLOSED)
+
+
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+# All that is given out to anybody (RFC 4291, 2.4): other prefixes that are none of ours to judge wrap addresses
+# (::/96, ::ffff:0:0:0/96), or are of somebody's own network (64:ff9b:1::/48, fec0::/10, fc00::/7).
+_GLOBAL = ipaddress.IPv6Network("2000::/3")
+# For protocols and relays (RFC 6890, 7526); some versions of Python call parts of them global.
+_CLOSED = (ipaddress.IPv4Network("192.0.0.0/24"), ipaddress.IPv4Network("192.88.99.0/24"))
