@@ -4,6 +4,8 @@
 
 ``scale CORPUS PLACE``    CORPUS as ``recall_corpus.py`` makes it; the dataset is built at PLACE if it is not there
 ``quality QUESTIONS``     questions.csv with exact answer spans, as in the public chunking evaluation; embedded model
+``faq QUESTIONS``         Python's FAQ, tutorial and how-tos by the FAQ's questions, on which nothing was ever tuned;
+                          and what the questions of QUESTIONS find there, which are about something else
 ``documents``             Linux documentation by held-out sentences: pooled vectors, chunk vectors, both
 
 Times are milliseconds. ``load`` is the machine's load average before and after: figures taken above the number of
@@ -12,12 +14,10 @@ cores are upper bounds, and ``cpu`` (of the whole process, all threads) is what 
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import re
 import statistics
-import tempfile
 import time
 from collections import Counter
 from itertools import groupby
@@ -26,23 +26,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unabridged.embedding.embedder import Embedder
+from benchmarks.recall_quality import by_document, faq, quality
 from unabridged.memory import Memory
-from unabridged.text.segmenters import split
 from unabridged.types import Chunk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _RESULTS = Path(__file__).parent / "results" / "recall.json"
-_KERNEL = Path("/usr/share/doc/linux-doc-6.1/html/_sources")
 _NAME = re.compile(r"\b[A-Z][a-zA-Z]{3,}\b")
 COMMIT = 40_000  # chunks a commit
 
 
 def main(arguments: list[str]) -> dict[str, Any]:
     """Run one part."""
-    parts: dict[str, Callable[..., dict[str, Any]]] = {"scale": _scale, "quality": _quality, "documents": _by_document}
+    parts: dict[str, Callable[..., dict[str, Any]]] = {"scale": _scale, "quality": quality}
+    parts |= {"documents": by_document, "faq": faq}
     known = json.loads(_RESULTS.read_text("utf-8")) if _RESULTS.is_file() else {}
     part, *folders = arguments
     load = [round(os.getloadavg()[0], 1)]
@@ -155,97 +154,3 @@ def _latency(memory: Memory, warm: list[Any], asked: list[Any], **options: Any) 
     named = {name: round(total / len(asked), 1) for name, total in parts.items()}
     marks = {f"p{p}": round(float(np.percentile(took, p)), 1) for p in (50, 90, 99)}
     return {**marks, "cpu": round(statistics.median(cpu), 1), "mean_by_part": named}
-
-
-# -- quality ---------------------------------------------------------------------------------------------
-
-
-def _quality(folder: Path) -> dict[str, Any]:
-    with (folder / "questions.csv").open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if (folder / f"{row['corpus_id']}.md").is_file()]
-    texts = {name: (folder / f"{name}.md").read_text("utf-8") for name in {row["corpus_id"] for row in rows}}
-    with tempfile.TemporaryDirectory() as place, Embedder(cache=True) as embedder:  # noqa: SIM117 - the line's length
-        with Memory.open(place, embedder=embedder, upkeep=False) as memory:
-            for name, text in texts.items():
-                memory.add(text, source=name, chunks=split(text, max_tokens=800, tokenizer="characters"))
-            memory.optimize()
-            found: dict[str, Any] = {"questions": len(rows), "chunk_characters": 800}
-            lanes = {"vector": {"lanes": "vector"}, "text": {"lanes": "text"}, "fused": {}}
-            for name, options in lanes.items():
-                for limit in (5, 10):
-                    scores = _answers(memory, rows, texts, limit=limit, threshold=0.0, **options)
-                    found[f"{name}_recall_at_{limit}"] = round(float(np.mean(scores)), 4)
-            held = _answers(memory, rows, texts, limit=5)
-            return found | {"fused_recall_at_5_over_threshold": round(float(np.mean(held)), 4)}
-
-
-def _answers(memory: Memory, rows: list[Any], texts: dict[str, str], **options: Any) -> list[float]:
-    scores = []
-    for row in rows:
-        text = texts[row["corpus_id"]]
-        spans = [(each["start_index"], each["end_index"]) for each in json.loads(row["references"])]
-        wanted = {at for a, b in spans for at in range(len(text[:a].encode()), len(text[:b].encode()))}
-        got: set[int] = set()
-        for hit in memory.recall(row["question"], kinds="passage", **options):
-            each = hit.evidence[0]
-            if each.source == row["corpus_id"]:
-                got |= set(range(each.document_start, each.document_end))
-        scores.append(len(wanted & got) / len(wanted))
-    return scores
-
-
-def _by_document(count: int = 150) -> dict[str, Any]:
-    """Sentences kept out of long documents, as queries for them; chunk and pooled vectors of the embedded model."""
-    rng = np.random.default_rng(0)
-    paths = [p for p in sorted(_KERNEL.rglob("*.txt")) if "translations" not in p.parts]
-    long = [p for p in paths if 10_000 <= p.stat().st_size <= 18_000]
-    chosen = [long[at] for at in rng.permutation(len(long))[:count]]
-    queries, ranks = [], {}
-    with tempfile.TemporaryDirectory() as place, Embedder(cache=True) as embedder:  # noqa: SIM117 - the line's length
-        with Memory.open(place, embedder=embedder, upkeep=False) as memory:
-            for path in chosen:
-                text, kept = _kept_out(path.read_text("utf-8", "replace"), rng)
-                memory.add(text, source=str(path), chunks=split(text, max_tokens=200))
-                queries += [(sentence, str(path)) for sentence in kept]
-            memory.optimize()
-            ways: dict[str, Callable[[str], list[str]]] = {
-                "pooled_vectors": lambda sentence: _nearest(memory, embedder, sentence, "document"),
-                "chunk_vectors": lambda sentence: _nearest(memory, embedder, sentence, "chunk"),
-                "both": lambda sentence: _recalled(memory, sentence, lanes="vector"),
-                "all_lanes": lambda sentence: _recalled(memory, sentence),
-            }
-            for name, way in ways.items():
-                ranks[name] = [_rank(way(sentence), source) for sentence, source in queries]
-    return {"documents": len(chosen), "queries": len(queries)} | {name: _summary(each) for name, each in ranks.items()}
-
-
-def _kept_out(text: str, rng: Any) -> tuple[str, list[str]]:
-    sentences = [s for s in re.findall(r"[A-Z][^.!?\n]{50,160}[.]", text) if text.count(s) == 1]
-    kept = [sentences[at] for at in rng.permutation(len(sentences))[:3]]
-    for sentence in kept:
-        text = text.replace(sentence, "")
-    return text, kept
-
-
-def _nearest(memory: Memory, embedder: Embedder, sentence: str, role: str) -> list[str]:
-    table = memory.store.view()["artifacts"]
-    vector = embedder.embed_query(sentence)
-    return table.nearest(vector, 50, where=f"`role` = '{role}'", columns=["source"])["source"].to_pylist()
-
-
-def _recalled(memory: Memory, sentence: str, **options: Any) -> list[str]:
-    hits = memory.recall(sentence, kinds="document", limit=20, threshold=0.0, **options)
-    return [str(hit.evidence[0].source) for hit in hits]
-
-
-def _rank(sources: list[str], wanted: str) -> int | None:
-    order = list(dict.fromkeys(sources))
-    return order.index(wanted) + 1 if wanted in order else None
-
-
-def _summary(ranks: list[int | None]) -> dict[str, float]:
-    found = [1 / rank if rank else 0.0 for rank in ranks]
-    return {
-        "recall_at_10": round(statistics.fmean(rank is not None and rank <= 10 for rank in ranks), 4),
-        "reciprocal_rank": round(statistics.fmean(found), 4),
-    }
