@@ -97,7 +97,10 @@ def _commits(memory: Memory, count: int) -> dict[str, Any]:
         pauses.append((time.perf_counter() - began) * 1e3)
 
     memory.store.committed = timed
+    resident = []
     for c in range(count):
+        if c % 500 == 0:
+            resident.append(_resident())
         vectors = _vectors(18)
         began = time.perf_counter()
         _commit(memory, c, vectors)
@@ -115,7 +118,16 @@ def _commits(memory: Memory, count: int) -> dict[str, Any]:
         "upkeep_median": round(statistics.median(steps), 1) if steps else 0,
         "upkeep_longest": round(max(pauses), 1),
         "all_in_mean": round(float(np.mean(took)), 1),
+        "resident_mb_every_500": [*resident, _resident()],
     }
+
+
+def _resident() -> int:
+    """Megabytes that the process holds; 0 where /proc does not tell."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+    except OSError:
+        return 0
 
 
 def _reads(memory: Memory) -> dict[str, float]:
@@ -218,9 +230,9 @@ def _small(folder: Path, count: int = 5000) -> dict[str, Any]:
 
 
 def _large(folder: Path, count: int = 5000) -> dict[str, Any]:
-    """1,000,000 records: 400,000 artifacts, 100,000 entities, as many edges, 400,000 links."""
+    """1,000,000 records: 600,000 artifacts, 100,000 entities, as many edges, 200,000 links."""
     with Memory.open(folder / "m") as memory:
-        rate = _load_artifacts(memory, 400_000)
+        rate = _load_artifacts(memory, 600_000)
         _load_graph(memory, 100_000)
         began = time.perf_counter()
         memory.optimize()

@@ -1,7 +1,8 @@
 """The same memory for async callers: each call runs in a thread, so no event loop is ever blocked.
 
 The store does its work outside Python's lock, on threads of its own; a thread that waits for it costs
-nothing. What an embedder does for a transaction runs there as well.
+nothing. What an embedder does for a transaction runs there as well. A call that is cancelled is waited for no
+longer; what its thread had begun is done whole or not at all.
 """
 
 from __future__ import annotations
