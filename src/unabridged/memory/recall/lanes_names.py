@@ -27,7 +27,7 @@ def names_lane(asking: Asking) -> Mapping[str, Ranking]:
     """The entities that the query names, the longest name first; the score is the name's share of the query."""
     if not {"entity", "graph"} & asking.indexes or not asking.holdings.entities:
         return {}
-    names = called(asking.words.text)
+    names = [name for name in called(asking.words.text) if name.encode("utf-8", "ignore").decode() == name]
     where = asking.where("entity")
     if not names or where == "false":
         return {}

@@ -106,8 +106,18 @@ def opposed(words: Words, text: str) -> bool:
         return False
     near = [(coverage(words, each), each) for each in _SENTENCE.findall(text)]
     told = [each for _, each in sorted((one for one in near if one[0] > 0), key=lambda one: -one[0])[:_LOOKED_INTO]]
+    if not any(_turned(words, each) for each in told):
+        return False
     verdicts = [verdict for each in told if (verdict := _against(words, each)) is not None]
     return bool(verdicts) and all(verdicts)
+
+
+def _turned(words: Words, sentence: str) -> bool:
+    """Whether anything of a sentence, or of the statement, turns it: a quick look, for most have nothing that does."""
+    ours, theirs = _claim(words), _read(sentence)
+    if ours.denials or theirs.denials or any(_meets(pole, ours, theirs) for pole in ours.poles):
+        return True
+    return bool(_affixed(ours.text, theirs.text))
 
 
 def _states(words: Words) -> bool:
@@ -168,6 +178,7 @@ def _claim(words: Words) -> _Reading:
     return _read(words.text)
 
 
+@lru_cache(maxsize=256)
 def _read(text: str) -> _Reading:
     said = plain(text)
     poles: dict[Pole, list[tuple[int, int]]] = defaultdict(list)
