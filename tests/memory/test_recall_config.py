@@ -1,14 +1,18 @@
 """The section recall: what a call does not say is as configured, by every door alike (P2, P5, P6)."""
 
 import json
+import re
+from pathlib import Path
 
 import jsonschema
 import pytest
+from pydantic.alias_generators import to_camel
 from typer.testing import CliRunner
 
 from unabridged import load_config
 from unabridged.cli.app import app
 from unabridged.config import json_schema
+from unabridged.config.model_recall import RecallSection
 from unabridged.errors import ConfigError
 from unabridged.providers.rerank import HttpReranker
 from unabridged.server.memory.querying import QueryRequest, RecallRequest
@@ -117,3 +121,13 @@ def test_P6_explain_says_what_is_in_force_and_hides_the_key(tmp_path):
     assert figures["recall threshold"] == (0.5, "default")
     assert figures["recall rerank"][0] == "jina"
     assert "secret-key-1" not in str(found)
+
+
+def test_P5_the_page_on_recall_says_every_key_and_its_example_loads(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "recall.md").read_text("utf-8")
+    (example,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    config = load_config(example)
+    assert config.recall()["rerank"].shape == "tei"
+    keys = {to_camel(name) for name in RecallSection.model_fields}
+    assert keys == set(json.loads(example)["recall"])
+    assert keys == set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))

@@ -105,6 +105,11 @@ class Asking:
         scope = self.scope.artifacts(expiring=self.holdings.expiring)
         return both(among("role", sorted(roles)) if others else None, scope)
 
+    @property
+    def documents(self) -> int:
+        """Whole artifacts that a lane brings: few, for each may be a mebibyte, unless they are what is asked for."""
+        return max(DOCUMENTS, self.depth // 2) if self.indexes <= {"document", "passage"} else DOCUMENTS
+
     def by_role(self, search: Callable[[str | None, int, bool], Sequence[Places]]) -> dict[str, Ranking]:
         """The artifacts' indexes from one search of all of them; those that it leaves short, from one of their own.
 
@@ -118,7 +123,7 @@ class Asking:
         roles = [self.holdings.rows.of(rows) for rows, _ in every]
         found: dict[str, Ranking] = {}
         for index in wanted:
-            enough = DOCUMENTS if index == "document" else self.depth
+            enough = self.documents if index == "document" else self.depth
             found[index] = _of(INDEXES_OF[index][1], every, roles, enough)
             held = self.holdings.count(INDEXES_OF[index][1])
             if len(every[0][0]) >= depth and len(found[index]) < min(enough, held):

@@ -15,7 +15,7 @@ from unabridged.memory.recall.data import Citation, Degraded, Hit, Recalled
 from unabridged.memory.recall.densest import densest
 from unabridged.memory.recall.fuse import diverse
 from unabridged.memory.recall.hits import Grounds, cited, grounds_of, text_of
-from unabridged.memory.recall.lanes import DOCUMENTS, INDEXES_OF, Asking, Found, Ranking, holdings
+from unabridged.memory.recall.lanes import INDEXES_OF, Asking, Found, Ranking, holdings
 from unabridged.memory.recall.lanes_graph import graph_lane
 from unabridged.memory.recall.lanes_names import names_lane
 from unabridged.memory.recall.lanes_text import text_lane
@@ -25,7 +25,8 @@ from unabridged.memory.recall.polarity import OPPOSED, opposed
 from unabridged.memory.recall.query import Meant, calibration_of, meant
 from unabridged.memory.recall.rank import NEAR, Candidate, ranked, reread
 from unabridged.memory.recall.rows import Brief, Rows, chunked
-from unabridged.memory.recall.score import Calibration, cosines, relevance
+from unabridged.memory.recall.score import Calibration, blended, cosines, relevance
+from unabridged.memory.recall.wholes import by_passages, said_in, told
 from unabridged.memory.recall.words import coverage, words_in
 from unabridged.memory.trouble import Gone
 from unabridged.providers.rerank import as_reranker
@@ -47,6 +48,7 @@ DEPTH = 32  # rows that each index of a lane brings, at least
 FEW = 16  # the same of facts and entities, which are short and much alike
 INTO = 3  # documents that a second pass goes into
 SHORT = 200  # characters of a query of which one chunk can say all: a longer one is looked for in whole documents
+SAME = 0.3  # share of a statement's words, two that turn it apart, from which a text may be about the same
 HEAD = 4  # times the limit: how far down a reranker and diversity look
 
 _pool = ThreadPoolExecutor(4, thread_name_prefix="unabridged-lane")
@@ -71,6 +73,7 @@ class Recall:
         self.degraded: list[Degraded] = []
         self.timings: dict[str, float] = {}
         self.meant = Meant()
+        self.least = SAME * max(0.0, 1 - 2 / max(1, len(self.words.terms)))
         self.named = False
         self.below = 0
 
@@ -84,7 +87,7 @@ class Recall:
         asking = self._asking()
         found = self._asked(asking)
         order = self._timed("rows", lambda: self._order(asking, found))
-        if self.settings.passes > 1 and (documents := _documents(order)):
+        if self.settings.passes > 1 and (documents := by_passages(order)):
             order = self._timed("second pass", lambda: self._again(asking, found, documents))
         order = [each for each in order if each.index in self.settings.kinds]
         kept = [each for each in order if each.score >= self.settings.threshold]
@@ -193,7 +196,7 @@ class Recall:
         whole = self._read(asking, found)
 
         def of(index: str) -> list[Candidate]:
-            candidates = self._candidates(index, self._scores(found, index, whole))
+            candidates = self._candidates(index, self._scores(asking, found, index, whole))
             if inside and index == "passage":
                 candidates = [_within(each, inside) for each in candidates]
             return ranked(self._scored(candidates), self.settings, at=self.scope.at)
@@ -239,14 +242,14 @@ class Recall:
         self.rows.read([each for each in briefs.values() if each.id not in whole])
         return whole
 
-    def _scores(self, found: By, index: str, whole: set[str]) -> dict[str, dict[str, float]]:
+    def _scores(self, asking: Asking, found: By, index: str, whole: set[str]) -> dict[str, dict[str, float]]:
         """For each row of an index, by id, the scores of the lanes that found it."""
         scores: dict[str, dict[str, float]] = {}
         for lane, by in found.items():
             met = [(self.rows.find(each.table, each.key), each) for each in by.get(index, ())]
             known = [(brief, each) for brief, each in met if brief is not None]
             fitting = [(brief, each) for brief, each in known if _belongs(each, brief.id, index, whole)]
-            for brief, each in fitting[: DOCUMENTS if index == "document" else None]:
+            for brief, each in fitting[: asking.documents if index == "document" else None]:
                 scores.setdefault(brief.id, {})[lane] = each.score
         return scores
 
@@ -259,14 +262,14 @@ class Recall:
 
     def _documents(self, asking: Asking, found: By, whole: set[str], passages: Sequence[Candidate]) -> list[Candidate]:
         """Whole artifacts: found by themselves, or by their chunks, which tell what they say of the query."""
-        scores = self._scores(found, "document", whole)
-        for id_, near in _documents(passages).items():
+        scores = self._scores(asking, found, "document", whole)
+        for id_, near in by_passages(passages, asking.documents).items():
             scores.setdefault(id_, {})["chunks"] = near
         self.rows.of("artifacts", scores, asking.where("document"), texts=False)
-        said = _said(passages)
-        candidates = [_told(each, said) for each in self._candidates("document", scores)]
-        told = len(self.query) <= SHORT
-        silent = self.rows.read([each.record for each in candidates if not (told and each.said)])
+        said = said_in(passages)
+        candidates = [told(each, said) for each in self._candidates("document", scores)]
+        brief = len(self.query) <= SHORT
+        silent = self.rows.read([each.record for each in candidates if not (brief and each.said)])
         return [replace(each, record=silent.get(each.record.id, each.record)) for each in candidates]
 
     def _again(self, asking: Asking, found: By, documents: Mapping[str, float]) -> list[Candidate]:
@@ -284,7 +287,8 @@ class Recall:
         return self._order(asking, found, best)
 
     def _scored(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        near = cosines(self.meant.vector, [each.vector for each in candidates])
+        own = cosines(self.meant.vector, [each.vector for each in candidates])
+        near = [blended(cosine, each.near) for cosine, each in zip(own, candidates, strict=True)]
         most = max((each.found.get("graph", 0.0) for each in candidates), default=0.0)
         return [self._score(each, cosine, most) for each, cosine in zip(candidates, near, strict=True)]
 
@@ -294,7 +298,7 @@ class Recall:
         calibration = Calibration() if near is None else self._calibration(INDEXES_OF[each.index][0])
         score = 1.0 if each.verbatim else relevance(self.words, text or "", said, near, calibration)
         verbatim = score >= 1.0
-        doubted = bool(said) and score >= self.settings.threshold
+        doubted = said > self.least and score >= self.settings.threshold
         if "names" in each.found:
             score = max(score, 0.5 + 0.5 * each.found["names"])
         if self.named and "graph" in each.found:
@@ -364,31 +368,6 @@ def _place(each: Candidate) -> tuple[float, float, str]:
 
 def _placed(found: Iterable[Found]) -> list[int]:
     return [each.row for each in found if each.row is not None]
-
-
-def _documents(order: Sequence[Candidate]) -> dict[str, float]:
-    """Documents by the best of their passages: maximum similarity beside the pooled vector (SPEC L16)."""
-    best: dict[str, float] = {}
-    for each in order:
-        document = each.record.document_id
-        if each.index == "passage" and document is not None:
-            best.setdefault(document, each.worth)
-    return dict(sorted(best.items(), key=lambda pair: -pair[1])[:DOCUMENTS])
-
-
-def _said(order: Sequence[Candidate]) -> dict[str, tuple[float, bool]]:
-    """How much of the query's words each document says in one of its chunks, and whether as the query has them."""
-    best: dict[str, tuple[float, bool]] = {}
-    for each in order:
-        document = each.record.document_id
-        if each.record.role == "chunk" and document is not None:
-            best[document] = max((each.said, each.verbatim), best.get(document, (0.0, False)))
-    return best
-
-
-def _told(each: Candidate, said: Mapping[str, tuple[float, bool]]) -> Candidate:
-    share, verbatim = said.get(each.record.id, (0.0, False))
-    return replace(each, said=share, verbatim=verbatim)
 
 
 def _within(each: Candidate, documents: Mapping[str, float]) -> Candidate:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from unabridged.memory.commits import View
     from unabridged.memory.recall.words import Words
 
-__all__ = ["STRANGERS", "THRESHOLD", "Calibration", "calibrate", "cosines", "relevance"]
+__all__ = ["STRANGERS", "THRESHOLD", "Calibration", "blended", "calibrate", "cosines", "relevance"]
 
 THRESHOLD = 0.5  # what a stranger's best match reaches
 STRANGERS = (
@@ -47,6 +47,9 @@ _TRIMMED = 2  # strangers whose best match is set aside: the dataset may be abou
 # of Python's FAQ: with 0.3 they keep 94 and 98 % of the answers, with 0.4 97 and 98 %; of strangers' questions 1.7 to
 # 2.5 % find something, either way. Words weighed by their rarity do better by half a point, and need every count.
 _WORDS = 0.4
+# Of 150 Linux documents by 208 sentences kept out of them, half of them to choose by: fused by rank, a document's own
+# vector takes from its nearest chunk's (reciprocal rank .715 against .769), blended by a quarter it adds (.773).
+_POOLED = 0.25
 _CHANCE = 0.2  # the share of a query's words that a text about something else says
 _ALL = 0.999
 _APART = 0.95  # all of the words, but not as the query has them
@@ -80,6 +83,17 @@ def calibrate(view: View, table: str, strangers: Sequence[Any]) -> Calibration:
         best += [1.0 - distance for distance in distances if distance is not None]
     kept = sorted(best)[: max(1, len(best) - _TRIMMED)]
     return Calibration(min(0.95, max(0.0, kept[-1]))) if kept else Calibration()
+
+
+def blended(own: float | None, nearest: float | None) -> float | None:
+    """The cosine of a whole document: its own (pooled) vector's, and three times that of its nearest chunk.
+
+    >>> blended(0.25, 0.65), blended(0.2, None)
+    (0.55, 0.2)
+    """
+    if own is None or nearest is None:
+        return own if nearest is None else nearest
+    return _POOLED * own + (1 - _POOLED) * nearest
 
 
 def cosines(query: Any, vectors: Sequence[Any | None]) -> list[float | None]:
