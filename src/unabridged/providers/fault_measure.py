@@ -65,7 +65,7 @@ _ACTUAL_FIELDS = (
 _UNIT_TAGS: dict[str, NumberUnit] = {"tok": "tokens", "char": "chars", "byte": "bytes"}
 _SIZE_TAGS = frozenset(("tok", "char", "byte", "size", "count", "text", "item"))
 _BARE_NAMES = frozenset(("n", "num", "cur", "size", "len"))
-_ROLE_TAGS = frozenset(("max", "got"))
+_ROLE_TAGS = frozenset(("max", "got", "context"))
 _SHAPES = re.compile(
     r"inclusive range \[-?\d+, ?(?P<last>\d+)\]"
     r"|index-select invalid index \d+ with dim size (?P<only>\d+)|is not in \[0, ?(?P<end>\d+)"
@@ -202,7 +202,7 @@ def _by_names(
             continue
         counts: NumberUnit = "inputs" if tags & {"text", "item"} and not tags & {"size"} else ""
         named: NumberUnit = next((_UNIT_TAGS[tag] for tag in tags if tag in _UNIT_TAGS), counts)
-        if tags & {"max", "may"}:
+        if tags & {"max", "may", "context"}:
             limit, unit = (int(value) if limit is None else limit), unit or named
         elif actual is None and (limit is None or value > limit):
             actual, unit = int(value), unit or named

@@ -187,7 +187,7 @@ def _bind(numbers: list[Number], text: str, marks: list[Mark]) -> None:
             and numbers[at - 1].unit in _SIZES.values()
         ):
             number.unit = numbers[at - 1].unit  # "512 个词元，目前为 700 个": of the same
-        after_it, reach = _marked_after(number, ahead)
+        after_it, reach = _marked_after(number, ahead, text)
         number.unit = number.unit or after_it or _unit_before(text[max(before, taken) : number.start])
         number.unit = number.unit or _marked_before([found for found in behind if found.start >= taken])
         taken = reach if number.unit == "inputs" else 0  # "8192 tokens, got 9000" goes on in tokens
@@ -201,10 +201,13 @@ def _offset(text: str, end: int, right: str) -> int:
     return text.find(right, end) + len(right) - end if right else 0
 
 
+_SINGULAR = frozenset(
+    ("text", "input", "document", "prompt", "passage", "sequence", "string", "item", "element", "query", "sentence")
+)
 _SIZES: dict[str, NumberUnit] = {"tok": "tokens", "char": "chars", "byte": "bytes", "word": "other", "sec": "other"}
 
 
-def _marked_after(number: Number, ahead: list[Mark]) -> tuple[NumberUnit, int]:
+def _marked_after(number: Number, ahead: list[Mark], text: str) -> tuple[NumberUnit, int]:
     """A size where its unit follows soon ("512 of its tokens"), a count where its noun stands beside it."""
     for found in ahead:
         if found.tag in _SIZES and found.start - number.end <= (2 if found.tag == "sec" else 24):
@@ -212,7 +215,8 @@ def _marked_after(number: Number, ahead: list[Mark]) -> tuple[NumberUnit, int]:
     if number.unit == "inputs":
         return "", number.end + 12  # "50 strings": what follows it is its own
     for found in ahead:
-        if found.tag in ("text", "item") and found.start - number.end <= 3:
+        one = text[found.start : found.end] in _SINGULAR  # "n_ctx=512 prompt=530"
+        if found.tag in ("text", "item") and found.start - number.end <= 3 and not one:
             return "inputs", found.end
     return "", 0
 

@@ -50,7 +50,7 @@ _MUCH = frozenset(("exceed", "toobig", "toomany", "fit"))
 _TOO_MUCH = frozenset(("exceed", "toobig", "toomany", "fit", "max"))
 _SUBJECTS = frozenset(("text", "tok", "char", "byte", "body", "batch"))
 _WEAK_SUBJECTS = frozenset(("item", "request"))
-_SIZE_WORDS = frozenset(("size", "count", "toobig", "toomany", "tok", "max"))
+_SIZE_WORDS = frozenset(("size", "count", "toobig", "toomany", "tok", "max", "context"))
 _LIMITED = frozenset(("text", "item", "batch", "request", "body", "context", "tok"))
 _SIZED = frozenset(("size", "count", "big", "many", "tok", "char", "byte"))
 

@@ -136,6 +136,7 @@ _FRAMES = re.compile(
     r"|^Traceback \(most recent[^\n]*\n|^\s+at [^\n]{0,400}:\d+[^\n]*$",
     re.MULTILINE,
 )
+_PAIR = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,40})\s?=\s?(\d{1,12})(?![\w.])")
 _BLANKS = re.compile(r"[ \t\r\n\f\v]+")  # a no-break space stays: it groups digits
 _TAG = re.compile(r"</?[a-zA-Z!?][^<>]*>")
 _STARTS = re.compile(r"""\{(?=\s*["'}]|\s*[A-Za-z_]\w*["']?\s*:)|\[(?=\s*\{)""")
@@ -255,6 +256,7 @@ def _read_text(text: str, reading: Reading, depth: int) -> None:
     for piece in _pieces(text):
         if isinstance(piece, str):
             _find_status(piece, reading)
+            _find_pairs(piece, reading)
             reading.say(piece)
         else:
             reading.structured = True
@@ -286,6 +288,12 @@ def _find_status(text: str, reading: Reading) -> None:
     found = _STATED_STATUS.search(text[:400])
     if found:
         reading.note_status(next(group for group in found.groups() if group))
+
+
+def _find_pairs(text: str, reading: Reading) -> None:
+    """Figures with a name: "n_ctx=512 prompt=530"."""
+    for found in _PAIR.finditer(text[:2_000]):
+        reading.numbers.setdefault(found[1].casefold(), float(found[2]))
 
 
 def _pieces(text: str) -> Iterator[Any]:
