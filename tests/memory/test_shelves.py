@@ -241,8 +241,10 @@ def test_a_deleted_chunk_leaves_the_queue(memory):
 # -- pages ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("large", [0, 10**9])
 @pytest.mark.parametrize("newest_first", [False, True])
-def test_pages_are_stable_while_others_write(memory, newest_first):
+def test_pages_are_stable_while_others_write(memory, newest_first, large, monkeypatch):
+    monkeypatch.setattr("unabridged.memory.paging.LARGE", large)  # above it the times are sorted first
     ids = [memory.add(f"n{n}", session_id="s" if n % 2 else None).id for n in range(9)]
     ids += [a.id for a in memory.add_many(["same", "moment", "all", "of them"])]
     seen, cursor = [], None

@@ -95,6 +95,10 @@ class View:
         """The dataset's settings at this head."""
         return self.head.settings
 
+    def size(self, table: str) -> int:
+        """How many rows a table has."""
+        return self[table].count()
+
     def rows(self, table: str, where: str | None = None, columns: Sequence[str] | None = None, **how: Any) -> pa.Table:
         """Rows as Arrow; see :meth:`~unabridged.memory.dataset.Handle.read`."""
         return self[table].read(where, columns, **how)

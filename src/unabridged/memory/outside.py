@@ -107,6 +107,9 @@ class _Shelf:
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
 
+    def size(self, table: str) -> int:
+        return self._handle.count()
+
     def rows(self, table: str, where: str | None = None, columns: Sequence[str] | None = None, **how: Any) -> pa.Table:
         return self._handle.read(where, columns, **how)
 
