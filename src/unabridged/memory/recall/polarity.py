@@ -289,13 +289,18 @@ def _lines(name: str) -> list[str]:
 
 
 def _any_of(words: Iterable[str]) -> re.Pattern[str]:
-    """One pattern for words as the lists write them, the longest first."""
+    """One pattern for words as the lists write them, the longest first.
+
+    The words' boundary stands before all of them: so each is tried where its first letter stands, not everywhere.
+    """
     ordered = sorted(words, key=len, reverse=True)
-    return re.compile("|".join(_written(word) for word in ordered))
+    joined = [_written(word) for word in ordered if _JOINED.search(word)]
+    apart = [_written(word) for word in ordered if not _JOINED.search(word)]
+    return re.compile("|".join([*([rf"\b(?:{'|'.join(apart)})"] if apart else []), *joined]))
 
 
 def _written(word: str) -> str:
     bare = re.escape(word.rstrip("*").replace("_", " "))
     if _JOINED.search(word):
         return bare
-    return rf"\b{bare}[^\W\d_]*" if word.endswith("*") else rf"\b{bare}\b"
+    return rf"{bare}[^\W\d_]*" if word.endswith("*") else rf"{bare}\b"
