@@ -30,6 +30,7 @@ _BETWEEN = (
 )
 _RANGE_DASH = re.compile(r"(?<![\w.\-])(\d{1,2}) ?[-~] ?(\d{2,})(?![\w\-])")
 _SLASH = re.compile(r"(?<![\w/.\-])(\d{2,9}) ?/ ?(\d{2,9})(?![\w/.\-])")
+_EACH = re.compile(r"(?<!\d)1(?=(?:リクエスト|回(?!\d)|度に|회|번에|次(?!数)))")  # "in one request", no quantity
 _ONE = re.compile(
     r"\b(?:an? single|only one|just one|one) "
     r"(?=(?:input|text|document|string|item|instance)s? (?:per|in|at)\b)"
@@ -96,6 +97,7 @@ def prepare(text: str) -> str:
     'range 1 to 8192, 600 of limit 512 tokens, 8,192 токенов, 1 text per request'
     """
     text = _SPACED.sub(lambda found: found[0].replace(" ", ","), text)
+    text = _EACH.sub("", text)
     text = _ONE.sub("1 ", _RANGE_DASH.sub(r"\1 to \2", text))
     return _SLASH.sub(r"\1 of limit \2", text)
 
@@ -201,6 +203,28 @@ def _offset(text: str, end: int, right: str) -> int:
     return text.find(right, end) + len(right) - end if right else 0
 
 
+_HAVE = frozenset(
+    [
+        "have",
+        "has",
+        "be",
+        "contain",
+        "hold",
+        "haben",
+        "sein",
+        "avoir",
+        "tener",
+        "ter",
+        "avere",
+        "hebben",
+        "zijn",
+        "vara",
+        "være",
+        "ha",
+        "miec",
+        "mit",
+    ]
+)
 _SINGULAR = frozenset(
     ("text", "input", "document", "prompt", "passage", "sequence", "string", "item", "element", "query", "sentence")
 )
@@ -252,7 +276,7 @@ def _score_left(number: Number, left: str, behind: list[Mark]) -> None:
     limit = max(_last_end("limit before", left), _last_mark(behind, ("max", "may", "exceed", "fit")) - shift)
     actual = max(_last_end("actual before", left), _last_mark(behind, ("got",)) - shift)
     if limit >= 0 or actual >= 0:
-        if limit >= actual:
+        if limit >= actual or (limit >= 0 and left[limit:actual].strip() in _HAVE):  # "at most have 512 tokens"
             number.as_limit = 3.0
         else:
             number.as_actual = 3.0
