@@ -209,3 +209,134 @@ def test_a_real_upstream_over_http_is_asked_within_its_limits(tmp_path) -> None:
             assert again.headers["x-unabridged-cached"] == "3"
             assert upstream.total == asked, "all is known"
             assert again.parse().usage.total_tokens == 0, "case 29: the use of what was sent only"
+
+
+def test_the_openai_sdk_with_everything_at_once(gateway) -> None:
+    """Token ids, base64, a width, a request id of the caller's own, and what the headers say of it."""
+    import base64
+
+    import openai
+    import quicktok
+
+    encoding = quicktok.get_encoding("cl100k_base")
+    ids = [list(encoding.encode(text)) for text in ("short words", TEXT[:50_000])]
+    with openai.OpenAI(base_url=gateway.url, api_key=KEY) as client:
+        raw = client.embeddings.with_raw_response.create(
+            model="bag-of-words",
+            input=ids,
+            dimensions=32,
+            encoding_format="base64",
+            user="somebody",
+            extra_headers={"x-request-id": "mine-7"},
+            extra_body={"input_type": "query"},
+        )
+        reply = raw.parse()
+        again = client.embeddings.with_raw_response.create(
+            model="bag-of-words", input=ids, dimensions=32, extra_body={"input_type": "query"}
+        )
+    with Embedder("hashing", dimensions=32, cache=False) as own:
+        expected = own.embed(["short words", TEXT[:50_000]])
+    rows = [np.frombuffer(base64.b64decode(item.embedding), "<f4") for item in reply.data]
+    assert np.array_equal(np.stack(rows), expected)
+    assert raw.headers["x-request-id"] == "mine-7"
+    assert reply._request_id == "mine-7", "the SDK shows it with an answer"
+    assert raw.headers["x-unabridged-chunked"] == "1"
+    assert int(raw.headers["x-unabridged-chunks"]) > 1
+    told = {"chunked", "chunks", "cached", "requests"}
+    assert {name.removeprefix("x-unabridged-") for name in raw.headers if name.startswith("x-unabridged-")} == told
+    assert np.array_equal(np.float32([item.embedding for item in again.parse().data]), expected)
+
+
+def test_the_openai_sdk_waits_as_it_is_told_and_tries_again(tmp_path) -> None:
+    """A limit of the key's own: 429 with retry-after, which the SDK keeps to by itself."""
+    import openai
+
+    from unabridged.server.keys import KeyFile
+
+    _, shown = KeyFile(tmp_path / "keys.json").add("slow", requests_per_minute=60)
+    with (
+        serving(tmp_path, {"embedding": {"provider": "hashing", "cache": False}}) as served,
+        openai.OpenAI(base_url=served.url, api_key=shown, max_retries=0) as hasty,
+        openai.OpenAI(base_url=served.url, api_key=shown, max_retries=3) as patient,
+    ):
+        with pytest.raises(openai.RateLimitError) as refused:
+            for n in range(90):
+                hasty.embeddings.create(model="default", input=f"text {n}")
+        assert refused.value.response.headers["retry-after"] == "1"
+        assert refused.value.code == "rate_limit_exceeded"
+        assert patient.embeddings.create(model="default", input="one more").data
+
+
+def test_a_body_is_taken_as_it_comes(gateway, own) -> None:
+    """Without its length, in small pieces, as a client that streams from a file sends it."""
+    import httpx
+
+    def pieces():
+        yield b'{"model": "bag-of-words", "input": ["'
+        for at in range(0, len(TEXT), 1000):
+            yield TEXT[at : at + 1000].encode()
+        yield b'"]}'
+
+    async def later():
+        for piece in pieces():
+            yield piece
+
+    async def ask():
+        async with httpx.AsyncClient(timeout=60) as client:
+            return await client.post(f"{gateway.url}/embeddings", content=later(), headers=bearer)
+
+    bearer = {"authorization": f"Bearer {KEY}", "content-type": "application/json"}
+    for answer in (
+        httpx.post(f"{gateway.url}/embeddings", content=pieces(), headers=bearer, timeout=60),
+        asyncio.run(ask()),
+    ):
+        assert answer.status_code == 200, answer.text
+        assert np.array_equal(np.float32(answer.json()["data"][0]["embedding"]), own.embed(TEXT))
+
+
+def test_the_cohere_sdk_asynchronously_and_with_a_width(gateway) -> None:
+    import cohere
+
+    async def ask():
+        client = cohere.AsyncClientV2(KEY, base_url=gateway.root)
+        options = {"model": "bag-of-words", "input_type": "search_query", "embedding_types": ["float"]}
+        replies = await asyncio.gather(
+            *(client.embed(texts=[f"t{n}"], output_dimension=16, **options) for n in range(8)),
+            client.embed(
+                inputs=[{"content": [{"type": "text", "text": "t0"}]}], output_dimension=16, truncate="NONE", **options
+            ),
+        )
+        stranger = cohere.AsyncClientV2("wrong", base_url=gateway.root)
+        with pytest.raises(cohere.UnauthorizedError):
+            await stranger.embed(texts=["a"], **options)
+        for each in (client, stranger):
+            await each._client_wrapper.httpx_client.httpx_client.aclose()
+        return replies
+
+    *replies, alike = asyncio.run(ask())
+    with Embedder("hashing", dimensions=16, cache=False) as own:
+        for n, reply in enumerate(replies):
+            assert np.array_equal(np.float32(reply.embeddings.float_), own.embed([f"t{n}"]))
+    assert alike.embeddings.float_ == replies[0].embeddings.float_
+
+
+def test_the_ollama_client_asynchronously_and_with_a_width(gateway) -> None:
+    import ollama
+
+    async def ask():
+        client = ollama.AsyncClient(gateway.root, headers={"authorization": f"Bearer {KEY}"})
+        replies = await asyncio.gather(
+            *(client.embed("bag-of-words", [f"t{n}", TEXT], dimensions=16, keep_alive="5m") for n in range(4))
+        )
+        stranger = ollama.AsyncClient(gateway.root)
+        with pytest.raises(ollama.ResponseError) as refused:
+            await stranger.embed("bag-of-words", "a")
+        for each in (client, stranger):
+            await each._client.aclose()
+        return replies, refused.value.status_code
+
+    replies, refused = asyncio.run(ask())
+    assert refused == 401
+    with Embedder("hashing", dimensions=16, cache=False) as own:
+        for n, reply in enumerate(replies):
+            assert np.array_equal(np.float32(reply.embeddings), own.embed([f"t{n}", TEXT]))
