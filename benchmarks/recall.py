@@ -127,17 +127,18 @@ def _graph(memory: Memory, texts: list[str], vectors: Any) -> None:
 
 
 def _vector_recall(memory: Memory, queries: Any) -> float:
-    handle = memory.store.view()["artifacts"]
+    """The share of the exact ten nearest chunks that a recall by vectors alone, as anybody asks it, has in its ten."""
     vectors, ids = [], []
-    for batch in handle.batches("`role` = 'chunk'", ["id", "vector"]):
+    for batch in memory.store.view()["artifacts"].batches("`role` = 'chunk'", ["id", "vector"]):
         vectors.append(batch["vector"].flatten().to_numpy().reshape(len(batch), -1))
         ids += batch["id"].to_pylist()
     near = np.concatenate([part @ queries.T for part in vectors])
     best = np.argpartition(-near, 10, axis=0)[:10].T
+    how: dict[str, Any] = {"kinds": "passage", "lanes": "vector", "threshold": 0.0, "limit": 10}
     shares = []
     for query, places in zip(queries, best, strict=True):
-        got = handle.nearest(query, 10, where="`role` = 'chunk'")["id"].to_pylist()
-        shares.append(len({ids[at] for at in places} & set(got)) / 10)
+        got = {hit.id for hit in memory.recall("what is near this vector", vector=query, **how)}
+        shares.append(len({ids[at] for at in places} & got) / 10)
     return round(statistics.fmean(shares), 4)
 
 
