@@ -63,7 +63,7 @@ _ACTUAL_FIELDS = (
     "total_tokens",
 )
 _UNIT_TAGS: dict[str, NumberUnit] = {"tok": "tokens", "char": "chars", "byte": "bytes"}
-_SIZE_TAGS = frozenset(("tok", "char", "byte", "size", "count", "text", "item"))
+_SIZE_TAGS = frozenset(("tok", "char", "byte", "size", "count", "text", "item", "batch"))
 _BARE_NAMES = frozenset(("n", "num", "cur", "size", "len"))
 _ROLE_TAGS = frozenset(("max", "got", "context"))
 _SHAPES = re.compile(
@@ -200,7 +200,7 @@ def _by_names(
         tags = {found.tag for found in mark(spell_out(name))} | ({"count"} if name in _BARE_NAMES else set())
         if value < 1 or "output" in tags or not tags & (_SIZE_TAGS | _ROLE_TAGS):
             continue
-        counts: NumberUnit = "inputs" if tags & {"text", "item"} and not tags & {"size"} else ""
+        counts: NumberUnit = "inputs" if tags & {"text", "item", "batch"} and not tags & {"size"} else ""
         named: NumberUnit = next((_UNIT_TAGS[tag] for tag in tags if tag in _UNIT_TAGS), counts)
         if tags & {"max", "may", "context"}:
             limit, unit = (int(value) if limit is None else limit), unit or named

@@ -191,7 +191,7 @@ def _bind(numbers: list[Number], text: str, marks: list[Mark]) -> None:
             number.unit = numbers[at - 1].unit  # "512 个词元，目前为 700 个": of the same
         after_it, reach = _marked_after(number, ahead, text)
         number.unit = number.unit or after_it or _unit_before(text[max(before, taken) : number.start])
-        number.unit = number.unit or _marked_before([found for found in behind if found.start >= taken])
+        number.unit = number.unit or _marked_before(number, [found for found in behind if found.start >= taken])
         taken = reach if number.unit == "inputs" else 0  # "8192 tokens, got 9000" goes on in tokens
         _score_left(number, left, behind)
         follower = numbers[at + 1].start if at + 1 < len(numbers) else len(text) + 9
@@ -204,26 +204,7 @@ def _offset(text: str, end: int, right: str) -> int:
 
 
 _HAVE = frozenset(
-    [
-        "have",
-        "has",
-        "be",
-        "contain",
-        "hold",
-        "haben",
-        "sein",
-        "avoir",
-        "tener",
-        "ter",
-        "avere",
-        "hebben",
-        "zijn",
-        "vara",
-        "være",
-        "ha",
-        "miec",
-        "mit",
-    ]
+    ("have", "has", "be", "contain", "hold", "haben", "sein", "avoir", "tener", "ter", "avere", "hebben", "zijn", "ha")
 )
 _SINGULAR = frozenset(
     ("text", "input", "document", "prompt", "passage", "sequence", "string", "item", "element", "query", "sentence")
@@ -245,10 +226,12 @@ def _marked_after(number: Number, ahead: list[Mark], text: str) -> tuple[NumberU
     return "", 0
 
 
-def _marked_before(behind: list[Mark]) -> NumberUnit:
+def _marked_before(number: Number, behind: list[Mark]) -> NumberUnit:
     sizes = [found for found in behind if found.tag in _SIZES and found.tag in ("tok", "char", "byte")]
     if sizes:
         return _SIZES[sizes[-1].tag]
+    if behind and behind[-1].tag == "batch" and number.start - behind[-1].end <= 4:  # "batches of 32"
+        return "inputs"
     for many, noun in pairwise(behind):
         if many.tag in ("count", "toomany") and noun.tag in ("text", "item"):
             return "inputs"
