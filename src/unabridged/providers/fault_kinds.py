@@ -258,7 +258,7 @@ def _overloaded(seen: Seen) -> Verdict | None:
 def _two_sizes(seen: Seen) -> Verdict | None:
     """No word of it is known, but two sizes of text stand there, the larger one against a limit."""
     text = seen.about_text
-    known = concept("subject").search(text) or concept("subject if sized").search(text)
+    known = bool(concept("subject").search(text) or concept("subject if sized").search(text))
     known = known or any(found.tag in ("tok", "char", "text", "item") for found in seen.marks)
     if seen.status in NEVER_OVERFLOW or seen.elsewhere or seen.other_matter or (not known and text.isascii()):
         return None
