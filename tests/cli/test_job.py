@@ -65,7 +65,10 @@ def test_a_finished_job_says_that_there_is_nothing_to_do(place, capsys) -> None:
     [
         ("", "nothing to do: no row was found, 0 requests"),
         ('{"text": "one"}\n', "nothing to do: its one row is done, 0 requests"),
-        ('{"text": "one"}\n{"text": 7}\n{"text": ""}\n', "nothing to do: 3 rows, 1 done, 1 blank, 1 failed, 0 requests"),
+        (
+            '{"text": "one"}\n{"text": 7}\n{"text": ""}\n',
+            "nothing to do: 3 rows, 1 done, 1 blank, 1 failed, 0 requests",
+        ),
     ],
 )
 def test_a_job_run_again_counts_what_it_has(place, capsys, lines, said) -> None:
