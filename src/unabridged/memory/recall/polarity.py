@@ -27,14 +27,18 @@ __all__ = ["OPPOSED", "opposed"]
 
 OPPOSED = 0.25  # the score of what says the opposite: half of a stranger's
 _SAID = 0.6  # share of a statement's other words from which a sentence is about the same
-_SOME = 0.3  # share that is enough where the other says hardly anything else
+_SOME = 0.5  # share that is enough where the other says hardly anything else
 _LONGEST = 20_000  # characters in which a contradiction is looked for
 _LOOKED_INTO = 8  # sentences, those that say most of the statement's words
 _NEAR = 5  # words between a denial and what it denies: "does not, as far as I know, work" has four
 _SENTENCE = re.compile(r"[^.!?。！？؟\n]+(?:\.\d[^.!?。！？؟\n]*)*")
 _CLAUSE = re.compile(r"[,;:()、，；：–—]|\s-\s|\b(?:but|aber|mais|pero|ma)\b|但")
 _WORD = re.compile(r"[^\W\d_]+")
+_ALONE = re.compile(r"(?<!\w)[^\W\d_]+(?!\w)")  # no part of an identifier: SEND_FINISH
 _JOINED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
+_IF = re.compile(
+    r"\b(?:if|unless|whether|wenn|falls|ob|sofern|si|se|als|indien|om|если|eger|jesli)\b|如果|若|假如|もし|たら|なら|만약|إذا|אם"
+)
 _HANGUL = re.compile(r"[\uac00-\ud7af]")
 _HIRAGANA = re.compile(r"[\u3040-\u309f]+")
 _NUMBER = re.compile(r"no\.?\s*\d")  # no. 5
@@ -71,7 +75,7 @@ class _Axes:
 
     def of(self, text: str) -> Iterator[tuple[Pole, int, int]]:
         """Every pole that a text names, and where."""
-        for match in _WORD.finditer(text):
+        for match in _ALONE.finditer(text):
             for pole in self.words.get(stem(match[0]), ()):
                 yield pole, match.start(), match.end()
         for match in self.pattern.finditer(text):
@@ -136,8 +140,12 @@ def _against(words: Words, sentence: str) -> bool | None:
     told, heard = _blanked(ours.text, mine), _blanked(theirs.text, said)
     affixed = _affixed(told, heard)
     rest, other = _rest(told, affixed), _rest(heard, _affixed(heard, told))
-    if not _same(_shared(rest, sentence, len(agreed)), _shared(other, ours.text, len(agreed))):
+    mostly = _shared(rest, sentence, len(agreed))
+    told_apart = bool(turned or affixed)
+    if not (mostly >= _SAID or (told_apart and _same(mostly, _shared(other, ours.text, len(agreed))))):
         return None
+    if _IF.search(theirs.text) and not _IF.search(ours.text):
+        return None  # what happens if something is not so says nothing of whether it is
     denied = bool(_effective(theirs, rest, said)) != bool(_outside(ours.denials, mine))
     return (_turns(turned, ours, theirs) + len(affixed) + denied) % 2 == 1
 
