@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from unabridged.advice import worded
 from unabridged.errors import UnabridgedError
+from unabridged.server.advice import WORDS
 from unabridged.text.compare import rank_chunks
 from unabridged.text.segmenters import segment_spec, split
 from unabridged.text.stats import chunk_stats, trace_summary
@@ -98,7 +100,7 @@ def cut(document: Document, recipe: Recipe, tools: Tools, *, question: str = "",
                 return {**told, "warnings": list(spec.warnings)}
             made = _made(document, spec, recipe, tools)
         except UnabridgedError as error:
-            return {"name": recipe.name, "method": str(recipe.segment.get("method", "")), "error": str(error)}
+            return {"name": recipe.name, "method": str(recipe.segment.get("method", "")), "error": worded(error, WORDS)}
     hits = rank_chunks(made, question)[:_TOP] if question.strip() else []
     return {**told, **_data(document.text, made), "hits": hits}
 
