@@ -150,6 +150,19 @@ def test_a_dead_readers_registration_is_swept(memory):
     assert list(readers.folder.iterdir()) == []
 
 
+def test_a_reader_that_was_killed_before_it_had_its_name_is_swept(memory):
+    import os
+
+    readers = memory.store.place.readers
+    young, old = (readers.folder / f"{name}.new" for name in ("young", "old"))
+    for path in (young, old):
+        path.write_text("{}")
+    os.utime(old, (time.time() - 600, time.time() - 600))
+    assert readers.standing() == []
+    assert [path.name for path in readers.folder.iterdir()] == ["young.new"]
+    young.unlink()
+
+
 def test_a_failed_work_commits_nothing(memory):
     before = memory.store.view().head.seq
 

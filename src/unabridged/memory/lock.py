@@ -38,6 +38,7 @@ Versions = Mapping[str, int]
 
 WAIT = 120.0  # seconds for the lock: eight writers in a row waited 5 s at the most, an index publish 2 s
 _POLL = 0.002
+_BORN = 60.0  # seconds after which a reader's unfinished file is nobody's: it takes one a millisecond
 
 
 class Lock(Protocol):
@@ -137,6 +138,13 @@ class FileLock:
         self._threads.release()
 
 
+def _sweep(path: Path) -> None:
+    """Remove the file of a reader that was killed before it had its name."""
+    with contextlib.suppress(FileNotFoundError):  # it has it by now
+        if time.time() - path.stat().st_mtime > _BORN:
+            path.unlink()
+
+
 def _lock_file(file: int) -> bool:
     try:
         import fcntl
@@ -208,7 +216,11 @@ class FileReaders:
 
     def standing(self) -> list[Versions]:
         """What the locked files say; those that can be locked have no reader any more."""
-        found = (self._read(path) for path in self.folder.iterdir() if path.suffix != ".new")
+        paths = list(self.folder.iterdir())
+        for path in paths:
+            if path.suffix == ".new":
+                _sweep(path)
+        found = (self._read(path) for path in paths if path.suffix != ".new")
         return [versions for versions in found if versions is not None]
 
     def _read(self, path: Path) -> Versions | None:
