@@ -352,3 +352,18 @@ def test_a_changed_chunk_changes_what_hangs_from_it(memory) -> None:
     memory.update(chunk, metadata={"user": "b"})
     assert memory.artifacts.get(summary.id).metadata == {"user": "b"}
     assert memory.artifacts.get(document.id).metadata == {"user": "a"}
+
+
+def test_the_stores_own_options_reach_its_files():
+    from unabridged.memory.objects import file_system
+
+    keys = {"AWS_ACCESS_KEY_ID": "id", "secret_access_key": "key", "aws_region": "eu-west-1"}
+    plain, path = file_system("s3://bucket/place/x.files", {**keys, "aws_endpoint": "http://127.0.0.1:9"})
+    assert (plain.region, path) == ("eu-west-1", "bucket/place/x.files")
+    other, _ = file_system("s3://bucket/place", {**keys, "endpoint_url": "127.0.0.1:9"})
+    assert other != plain
+    account = {"azure_storage_account_name": "somebody", "azure_storage_account_key": "a2V5"}
+    assert file_system("az://container/place", account)[1] == "container/place"
+    for uri, options in (("nowhere://x", None), ("az://x/y", {"azure_storage_sas_token": "t"})):
+        with pytest.raises(StoreError, match="files cannot be kept under this URI"):
+            file_system(uri, options)
