@@ -33,10 +33,10 @@ def _numerals() -> dict[str, dict[str, _Numeral]]:
     table: dict[str, dict[str, _Numeral]] = {}
     for language, tag, entries in lexicon_lines():
         if tag == "numerals":
-            table[language] = {
-                normal(word.replace("_", "'")): _numeral(value)
+            table.setdefault(language, {}).update(
+                (normal(word.replace("_", "'")), _numeral(value))
                 for word, _, value in (entry.partition("=") for entry in entries)
-            }
+            )
     return table
 
 

@@ -110,7 +110,8 @@ class Seen:
             return shaped
         if self.other_matter:
             return 0.0
-        return max(self._by_words(), self._by_places(), self._by_fields(), self._by_limits())
+        by_words = self._by_words()
+        return by_words if by_words >= 0.85 else max(by_words, self._by_places(), self._by_fields(), self._by_limits())
 
     @property
     def other_matter(self) -> bool:
