@@ -108,7 +108,7 @@ class Asking:
     @property
     def documents(self) -> int:
         """Whole artifacts that a lane brings: few, for each may be a mebibyte, unless they are what is asked for."""
-        return max(DOCUMENTS, self.depth // 2) if self.indexes <= {"document", "passage"} else DOCUMENTS
+        return max(DOCUMENTS, self.depth // 8) if self.indexes <= {"document", "passage"} else DOCUMENTS
 
     def by_role(self, search: Callable[[str | None, int, bool], Sequence[Places]]) -> dict[str, Ranking]:
         """The artifacts' indexes from one search of all of them; those that it leaves short, from one of their own.

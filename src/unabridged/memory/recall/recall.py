@@ -46,6 +46,7 @@ By = dict[str, "Mapping[str, Ranking]"]  # lane -> index -> what it found there
 
 DEPTH = 32  # rows that each index of a lane brings, at least
 FEW = 16  # the same of facts and entities, which are short and much alike
+WIDE = 4  # times as many passages where they only tell of documents: each has several
 INTO = 3  # documents that a second pass goes into
 SHORT = 200  # characters of a query of which one chunk can say all: a longer one is looked for in whole documents
 SAME = 0.3  # share of a statement's words, two that turn it apart, from which a text may be about the same
@@ -132,7 +133,7 @@ class Recall:
             holdings=holdings(self.view),
             indexes=frozenset(self.settings.kinds) | ({"passage"} if "document" in self.settings.kinds else set()),
             vector=self.meant.vector,
-            depth=max(DEPTH, 2 * self.settings.limit),
+            depth=max(DEPTH, 2 * self.settings.limit) * (WIDE if set(self.settings.kinds) == {"document"} else 1),
             few=max(FEW, 2 * self.settings.limit),
         )
 
