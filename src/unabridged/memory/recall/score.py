@@ -48,7 +48,7 @@ _TRIMMED = 2  # strangers whose best match is set aside: the dataset may be abou
 # 2.5 % find something, either way. Words weighed by their rarity do better by half a point, and need every count.
 _WORDS = 0.4
 # Of 150 Linux documents by 208 sentences kept out of them, half of them to choose by: fused by rank, a document's own
-# vector takes from its nearest chunk's (reciprocal rank .715 against .769), blended by a quarter it adds (.773).
+# vector takes from its nearest chunk's (reciprocal rank .715 against .769), blended by a quarter it does not (.773).
 _POOLED = 0.25
 _CHANCE = 0.2  # the share of a query's words that a text about something else says
 _ALL = 0.999
