@@ -101,7 +101,7 @@ def _links(view: View, ids: Sequence[str], scope: Scope) -> dict[str, list[Link]
 
 def _sources(view: View, ids: Collection[str], scope: Scope, places: Mapping[str, int]) -> dict[str, Artifact]:
     """What a citation needs of some artifacts that the scope lets through, by id."""
-    placed = [places[id_] for id_ in ids if id_ in places]
+    placed = sorted(places[id_] for id_ in ids if id_ in places)
     others = sorted(id_ for id_ in ids if id_ not in places)
     rows = [view["artifacts"].at(placed, _CITED)] if placed else []
     rows += [view.rows("artifacts", both(among("id", others), scope.artifacts()), _CITED)] if others else []

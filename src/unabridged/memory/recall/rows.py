@@ -71,7 +71,7 @@ class Rows:
     def at(self, table: str, places: Iterable[int], *, texts: bool = True) -> dict[int, Brief]:
         """Some rows by their place; artifacts without their text where it is not asked for."""
         known = self._placed.setdefault(table, {})
-        wanted = [place for place in dict.fromkeys(places) if place not in known]
+        wanted = sorted({place for place in places if place not in known})  # in order: neighbours are read at once
         if wanted:
             self._keep(table, self._view[table].at(wanted, self._columns(table, texts=texts)))
         return known
@@ -95,7 +95,7 @@ class Rows:
 
     def read(self, briefs: Sequence[Brief]) -> dict[str, Brief]:
         """Artifacts with their texts, by id."""
-        missing = [each.row for each in briefs if each.text is None]
+        missing = sorted({each.row for each in briefs if each.text is None})
         if missing:
             texts = self._view["artifacts"].at(missing, ["text"])
             known = self._placed["artifacts"]
@@ -106,7 +106,7 @@ class Rows:
     def whole(self, briefs: Sequence[Brief]) -> dict[str, Any]:
         """The whole records of some rows of one table, by id."""
         table = briefs[0].table
-        rows = self._view[table].at([each.row for each in briefs], columns_of(table))
+        rows = self._view[table].at(sorted({each.row for each in briefs}), columns_of(table))
         return {record.id: record for record in from_table(table, rows)}
 
     def _columns(self, table: str, *, texts: bool) -> list[str]:
