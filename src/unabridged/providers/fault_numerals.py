@@ -11,7 +11,7 @@ from functools import cache
 
 from unabridged.providers.fault_words import WORD, lexicon_lines, normal
 
-__all__ = ["in_digits"]
+__all__ = ["in_digits", "languages"]
 
 _CHINESE = {mark: value for value, mark in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "兩": 2}
 _CHINESE_SCALES = {"十": 10, "百": 100, "千": 1000, "万": 10_000, "萬": 10_000, "億": 10**8, "亿": 10**8}
@@ -64,7 +64,7 @@ def _any_numeral() -> re.Pattern[str]:
     return re.compile("|".join(sorted(map(re.escape, words), key=len, reverse=True)))
 
 
-def _languages(text: str) -> list[str]:
+def languages(text: str) -> list[str]:
     """Those that most small words are of: more than one, as Russian and Ukrainian, may be as likely."""
     votes: dict[str, int] = {}
     for found in WORD.finditer(text):
@@ -86,7 +86,7 @@ def in_digits(text: str) -> str:
     text = _CHINESE_RUN.sub(lambda found: str(_chinese(found[0])), text)
     if not _any_numeral().search(text):
         return text
-    numerals = _numerals_of(_languages(text))
+    numerals = _numerals_of(languages(text))
     return _worded(_SCALED.sub(lambda found: _scaled(found, numerals), text), numerals)
 
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from unabridged.providers.fault_kinds import CEILING, kind_of
+from unabridged.providers.fault_learned import second_thought
 from unabridged.providers.fault_measure import Measured, by_shape, choose, numbers_in, with_fields
 from unabridged.providers.fault_message import error_for
 from unabridged.providers.fault_numerals import in_digits
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
     from unabridged.providers.fault_numbers import Number, NumberUnit
     from unabridged.types import FaultKind, Scope, Unit
 
-__all__ = ["classify", "error_for"]
+__all__ = ["classify", "error_for", "look"]
 
+_OVERFLOWS = ("input_overflow", "request_overflow", "batch_count")
 _LONGEST_TEXT = 16_000
 # Vertex counts a whole request against this many tokens (its API limits page); more is a model's context.
 _VERTEX_REQUEST_TOKENS = 20_000
@@ -80,14 +82,28 @@ def classify(status: int | None, body: object, headers: object = None, *, provid
     0.176
     """
     del provider
-    seen = _look(_status(status), read_reply(body))
+    seen = look(status, body)
     kind, confidence = kind_of(seen)
-    wait = _wait(seen, header_table(headers), kind)
+    waits = header_table(headers)
+    fault = _told(seen, kind, confidence, waits)
+    changed = second_thought(seen, fault.kind)
+    return fault if changed is None else _told(seen, changed.kind, changed.likely, waits, settled=True)
+
+
+def look(status: object, body: object) -> Seen:
+    """A reply as its readers see it."""
+    return _look(_status(status), read_reply(body))
+
+
+def _told(seen: Seen, kind: FaultKind, confidence: float, headers: dict[str, str], *, settled: bool = False) -> Fault:
+    """What a reply of a kind tells; ``settled`` where its numbers have no say in which kind it is."""
+    wait = _wait(seen, headers, kind)
     plain = Fault(kind, retry_after=wait, confidence=confidence, status=seen.status)
-    if kind == "rate_limit":
-        return _rate(seen, plain)
-    if kind in ("input_overflow", "request_overflow"):
-        return _overflow(seen, plain)
+    if kind in ("rate_limit", "rate_limit_impossible"):
+        found = _rate(seen, plain)
+        return replace(found, kind=kind) if settled else found
+    if kind in _OVERFLOWS:
+        return _overflow(seen, plain, settled=kind if settled else None)
     if kind == "output_budget":
         return _budget(seen, plain)
     indices = find_indices(seen.text, seen.reading.places) if kind in _PLACED else ()
@@ -168,7 +184,7 @@ def _rate_unit(seen: Seen, told: NumberUnit, measured: Measured) -> Unit | None:
     return "tokens/min" if large or measured.unit == "tokens" else None
 
 
-def _overflow(seen: Seen, fault: Fault) -> Fault:
+def _overflow(seen: Seen, fault: Fault, *, settled: FaultKind | None = None) -> Fault:
     measured = with_fields(choose(_of_one_kind(seen, _numbers(seen))), seen.reading.numbers)
     if seen.writes("length shapes"):
         measured = by_shape(seen.text) or measured
@@ -176,7 +192,7 @@ def _overflow(seen: Seen, fault: Fault) -> Fault:
     if limit is not None and _STRICTLY.search(seen.text):
         limit -= 1
     indices = find_indices(seen.text, seen.reading.places, limit=limit)
-    kind, scope, unit = _which_overflow(seen, measured, indices)
+    kind, scope, unit = _which_overflow(seen, measured, indices) if settled is None else _as(settled, seen, measured)
     if limit is not None and measured.actual is not None:
         confidence = min(0.99, confidence + 0.07)
     if "decoding" in seen.text and not re.search(r"input|prompt", seen.text):
@@ -217,6 +233,12 @@ def _which_overflow(seen: Seen, measured: Measured, indices: tuple[int, ...]) ->
     if not indices and _is_whole_request(seen, measured):
         return "request_overflow", "request", unit
     return "input_overflow", "input", unit
+
+
+def _as(kind: FaultKind, seen: Seen, measured: Measured) -> tuple[FaultKind, Scope, Unit | None]:
+    if kind == "batch_count":
+        return kind, "request", "inputs"
+    return kind, "input" if kind == "input_overflow" else "request", _unit(seen, measured)
 
 
 def _unit(seen: Seen, measured: Measured) -> Unit:
