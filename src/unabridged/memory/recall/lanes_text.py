@@ -71,4 +71,5 @@ def _asked(
     full = table == "artifacts" and len(found[0][0]) >= min(depth, asking.depth)  # facts and names are all short
     if full and len(words.terms) > 1:
         found.append(ask(every, min(depth, asking.depth), every=True))
-    return found + [ask(phrase, min(depth, asking.depth), phrase=True) for phrase in words.phrases]
+    standing = dict.fromkeys([*words.phrases, *words.parted])
+    return found + [ask(phrase, min(depth, asking.depth), phrase=True) for phrase in standing]

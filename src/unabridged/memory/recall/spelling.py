@@ -177,8 +177,10 @@ def apart(text: str) -> str:
 def forms(word: str) -> tuple[str, ...]:
     """The spellings of a word that full text is asked for; what full text folds itself is not spelled out.
 
+    One that full text reads as several words, whatever stands between them, has a space there: 1,000 and 1.000 too.
+
     >>> forms("1000"), forms("ёж"), forms("mueller")
-    (('1000', '1,000', '1.000', '1 000'), ('ёж', 'еж'), ('mueller', 'muller'))
+    (('1000', '1 000'), ('ёж', 'еж'), ('mueller', 'muller'))
     """
     every = chain(han_forms(word), _figures(word), _latin(word), _greek(word), _cyrillic(word), _arabic(word))
     return tuple(islice(dict.fromkeys(chain(every, _korean(word), _kana(word))), MOST_FORMS))
@@ -186,9 +188,9 @@ def forms(word: str) -> tuple[str, ...]:
 
 def _figures(word: str) -> Iterator[str]:
     if word.isascii() and word.isdigit() and 3 < len(word) <= _LONGEST_FIGURE:
-        yield from (f"{int(word):,}".replace(",", mark) for mark in ",. ")
+        yield f"{int(word):,}".replace(",", " ")
     elif not word.isascii():
-        yield unicodedata.normalize("NFKC", word)
+        yield unicodedata.normalize("NFKC", word).replace("\u2044", " ")  # one half is 1, a stroke of its own, 2
 
 
 def _latin(word: str) -> Iterator[str]:

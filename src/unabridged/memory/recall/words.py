@@ -42,6 +42,7 @@ __all__ = [
 
 WINDOW = 1000  # characters in which a query's words count as said together: a long paragraph
 WORD_LIMIT = 64  # words of a query that are asked of full text; a longer one is a text, and its rarest words tell
+MOST_PARTED = 8  # figures of a query that are asked of full text with their thousands apart: half a millisecond each
 
 _LETTER = rf"(?:[^\W_{UNSPACED}]|[{INDIC}])"
 _TERM = re.compile(rf"[{UNSPACED}]+|{_LETTER}+(?:['’][^\W\d_{UNSPACED}]+)?")
@@ -65,9 +66,15 @@ class Words:
 
     @property
     def matched(self) -> str:
-        """What full text is asked: each word once, in every way of writing it."""
+        """What full text is asked: each word once, in every way of writing it as one word."""
         asked = [*self.terms[:WORD_LIMIT], *self.compounds, *(piece for each in self.humps.values() for piece in each)]
-        return " ".join(dict.fromkeys(form for term in asked for form in forms(term)))
+        return " ".join(dict.fromkeys(form for term in asked for form in forms(term) if " " not in form))
+
+    @property
+    def parted(self) -> tuple[str, ...]:
+        """What full text is asked as it stands: figures set apart, whose pieces by themselves say nothing."""
+        every = (form for term in self.terms[:WORD_LIMIT] for form in forms(term) if " " in form)
+        return tuple(islice(dict.fromkeys(every), MOST_PARTED))
 
     @property
     def compounds(self) -> Mapping[str, tuple[str, ...]]:
