@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from unabridged.memory.gather import sliced
@@ -17,11 +18,13 @@ from unabridged.memory.where import among, both
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Collection, Mapping, Sequence
+    from concurrent.futures import Future
 
     from unabridged.memory.commits import View
+    from unabridged.memory.recall.rank import Candidate
     from unabridged.memory.recall.scope import Scope
 
-__all__ = ["Grounds", "cited", "grounds_of", "text_of"]
+__all__ = ["Begun", "Grounds", "cited", "grounds_of", "text_of"]
 
 FACTS = 16  # facts that a citation names of its artifact; a register of thousands is asked for by contribution()
 SOURCES = 8  # citations of one fact or entity; the oldest, who said it first
@@ -29,6 +32,8 @@ _CITED = (
     *("id", "role", "kind", "text", "created_at", "session_id", "valid_at", "document_id", "chunk_index"),
     *("start_offset", "page", "section", "source", "expires_at", "metadata", "provenance"),
 )
+
+_pool = ThreadPoolExecutor(2, thread_name_prefix="unabridged-facts")  # its work waits for none
 
 Link = tuple[str, "dt.datetime", int | None, int | None]  # an artifact, since when, and the bytes of it that say so
 
@@ -51,6 +56,19 @@ class Grounds:
     facts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What hits need beside what ranked them, being read: what grounds them, and by table their whole records."""
+
+    grounds: Future[Grounds]
+    records: Mapping[str, Future[dict[str, Any]]]
+
+    def whole(self, chosen: Sequence[Candidate]) -> list[Candidate]:
+        """Candidates with their whole records."""
+        known = {table: future.result() for table, future in self.records.items()}
+        return [replace(each, record=known[each.record.table][each.record.id]) for each in chosen]
+
+
 def grounds_of(
     view: View, scope: Scope, *, graph: Sequence[str], artifacts: Sequence[str], places: Mapping[str, int]
 ) -> Grounds:
@@ -60,8 +78,8 @@ def grounds_of(
     """
     links = _links(view, graph, scope)
     wanted = {link[0] for each in links.values() for link in each} - set(artifacts)
-    sources = _sources(view, wanted, scope, places)
-    return Grounds(links, sources, _facts(view, [*artifacts, *sources], scope))
+    facts = _pool.submit(_facts, view, [*artifacts, *sorted(wanted)], scope)  # of some that the scope hides, too
+    return Grounds(links, _sources(view, wanted, scope, places), facts.result())
 
 
 def cited(

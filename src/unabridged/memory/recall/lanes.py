@@ -96,7 +96,12 @@ class Asking:
         if stated is not None and not stated:
             return "false"
         within = None if stated is None else among("id", stated)
-        return both(within, self.scope.edges(self.view) if index == "fact" else None)
+        return both(within, self._holding() if index == "fact" else None)
+
+    def _holding(self) -> str | None:
+        """The filter of facts by time; none where no fact ever ended: held against each, it is half of a search."""
+        now = self.scope.as_of is None and self.scope.known_at is None
+        return None if now and not self.holdings.ending else self.scope.edges(self.view)
 
     def of_roles(self, roles: Collection[str]) -> str | None:
         """The filter of artifacts in the scope, of some roles."""
@@ -174,6 +179,11 @@ class Holdings:
     def expiring(self) -> bool:
         """Whether any artifact ever runs out."""
         return bool(self._view["artifacts"].count(not_null("expires_at")))
+
+    @cached_property
+    def ending(self) -> bool:
+        """Whether any fact has an end."""
+        return bool(self._view["edges"].count(not_null("invalid_at")))
 
     @cached_property
     def lexical(self) -> bool:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from unabridged.memory.recall.densest import densest
 from unabridged.memory.recall.words import coverage
 from unabridged.text.segmenters import split
 
@@ -92,5 +93,5 @@ def _joined(one: Passage, other: Passage) -> Passage:
 def best_of(passage: Passage, words: Words, room: int) -> Passage:
     """The piece of a passage, of at most ``room`` tokens, that says most of the query; the first of those."""
     pieces = split(passage.quote, "sentence", max_tokens=max(_SHORTEST, room), overlap_tokens=0)
-    best = max(pieces, key=lambda piece: (coverage(words, piece.source_text), -piece.index))
+    best = max(pieces, key=lambda piece: (coverage(words, densest(words, piece.source_text)), -piece.index))
     return passage.cut(best.start_byte, best.end_byte)

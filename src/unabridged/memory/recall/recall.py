@@ -14,7 +14,7 @@ from unabridged.errors import InputError, StoreError, UnabridgedError
 from unabridged.memory.recall.data import Citation, Degraded, Hit, Recalled
 from unabridged.memory.recall.densest import densest
 from unabridged.memory.recall.fuse import diverse
-from unabridged.memory.recall.hits import Grounds, cited, grounds_of, text_of
+from unabridged.memory.recall.hits import Begun, Grounds, cited, grounds_of, text_of
 from unabridged.memory.recall.lanes import INDEXES_OF, Asking, Found, Ranking, holdings
 from unabridged.memory.recall.lanes_graph import graph_lane
 from unabridged.memory.recall.lanes_names import names_lane
@@ -93,13 +93,24 @@ class Recall:
         order = [each for each in order if each.index in self.settings.kinds]
         kept = [each for each in order if each.score >= self.settings.threshold]
         self.below = len(order) - len(kept)
+        likely = [] if self._widely else kept[: self.settings.limit]
+        begun = self._begun(likely)  # read while it is looked at whether they say the opposite
         chosen = self._timed("chosen", lambda: self._chosen(kept))
-        grounds = _pool.submit(self._grounds, [each.record for each in chosen])
-        chosen = self._timed("whole", lambda: self._whole(chosen))
+        if {each.record.id for each in chosen} != {each.record.id for each in likely}:
+            begun = self._begun(chosen)
+        chosen = self._timed("whole", lambda: begun.whole(chosen))
         records = [each.record for each in chosen]
-        evidence = self._timed("evidence", lambda: cited(self.view, records, self.scope, grounds.result()))
+        evidence = self._timed("evidence", lambda: cited(self.view, records, self.scope, begun.grounds.result()))
         hits = [_hit(each, evidence[each.record.id]) for each in chosen if evidence[each.record.id]]
         return self._recalled(tuple(hits))
+
+    def _begun(self, candidates: Sequence[Candidate]) -> Begun:
+        """What hits need beside what ranked them, being read: their whole records, and what grounds them."""
+        tables: dict[str, list[Brief]] = defaultdict(list)
+        for each in candidates:
+            tables[each.record.table].append(each.record)
+        grounds = _pool.submit(self._grounds, [each.record for each in candidates])
+        return Begun(grounds, {table: _pool.submit(self.rows.whole, briefs) for table, briefs in tables.items()})
 
     def _grounds(self, chosen: Sequence[Brief]) -> Grounds:
         graph = [each.id for each in chosen if each.table != "artifacts"]
@@ -310,10 +321,14 @@ class Recall:
     def _calibration(self, table: str) -> Calibration:
         return calibration_of(self.view, table, self.meant.strangers) if self.meant.strangers else Calibration()
 
+    @property
+    def _widely(self) -> bool:
+        """Whether hits are chosen among more than are asked for."""
+        return self.settings.rerank is not None or self.settings.diversity > 0
+
     def _chosen(self, order: Sequence[Candidate]) -> list[Candidate]:
         limit = self.settings.limit
-        ahead = self.settings.rerank is not None or self.settings.diversity > 0
-        head = self._unopposed(order, HEAD * limit if ahead else limit)
+        head = self._unopposed(order, HEAD * limit if self._widely else limit)
         if self.settings.rerank is not None and head:
             head = self._timed("rerank", lambda: self._reread(head))
         best = diverse([e.worth for e in head], [e.vector for e in head], self.settings.diversity, limit)
@@ -352,15 +367,6 @@ class Recall:
             self.degraded.append(Degraded("rerank", f"the cross-encoder failed: {type(error).__name__}"))
             return head
         return reread(head, scores)
-
-    def _whole(self, chosen: Sequence[Candidate]) -> list[Candidate]:
-        """With the whole records, of which only what ranks them was read."""
-        tables: dict[str, list[Any]] = defaultdict(list)
-        for each in chosen:
-            tables[each.record.table].append(each.record)
-        read = {table: _pool.submit(self.rows.whole, briefs) for table, briefs in tables.items()}
-        records = {table: future.result() for table, future in read.items()}
-        return [replace(each, record=records[each.record.table][each.record.id]) for each in chosen]
 
 
 def _place(each: Candidate) -> tuple[float, float, str]:

@@ -186,6 +186,7 @@ class _Sought:
     parts: Mapping[str, float]
     rules: tuple[tuple[frozenset[str], tuple[str, ...]], ...]
     names: frozenset[str]
+    loose: frozenset[str]  # names that may stand inside other words
     pattern: re.Pattern[str] | None
 
     def in_(self, body: str) -> list[tuple[int, str]]:
@@ -208,9 +209,9 @@ class _Sought:
 
     def hidden(self, body: str, found: list[tuple[int, str]]) -> bool:
         """Whether what is not said may stand inside another word, or apart in it."""
-        left = self.names - {name for _, name in found}
+        left = self.loose & self.names - {name for _, name in found}
         bare = body.replace("-", "").replace("'", "").replace("’", "").replace(".", "") if left else ""
-        return any(name in bare for name in left if len(name) > 1 and not _is_unspaced(name))
+        return any(name in bare for name in left)
 
     def without(self, words: Iterable[str]) -> _Sought:
         """The same, but that some words count as unsaid wherever they stand."""
@@ -219,7 +220,7 @@ class _Sought:
 
     def share(self, said: set[str]) -> float:
         """How much of the parts is said."""
-        known = said.union(*(gives for needs, gives in self.rules if needs <= said))
+        known = said.union(*(gives for needs, gives in self.rules if needs <= said)) if self.rules else said
         return sum(self.parts[part] for part in known if part in self.parts) / sum(self.parts.values())
 
 
@@ -238,7 +239,8 @@ def _sought(words: Words) -> _Sought:
     rules += [(_stems(pieces), tuple(_stems([one]))) for one, pieces in words.humps.items()]
     kept = tuple((needs, gives) for needs, gives in rules if not needs <= parts.keys() or len(needs) > 1)
     names = frozenset(parts).union(*(needs for needs, _ in kept))
-    return _Sought(parts, kept, names, _pattern(names) if parts else None)
+    loose = frozenset(name for name in names if len(name) > 1 and not _is_unspaced(name))
+    return _Sought(parts, kept, names, loose, _pattern(names) if parts else None)
 
 
 def _stems(words: Iterable[str]) -> frozenset[str]:
