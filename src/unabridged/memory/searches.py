@@ -119,11 +119,25 @@ class Searches:
         found = ((f.fragment_id, f.metadata) for f in self._reader().get_fragments())
         return {id_: (metadata.files[0].path, metadata.physical_rows) for id_, metadata in found}
 
+    @told("reading fragments")
+    def states(self) -> dict[int, str]:
+        """By fragment, what tells the rows that it has from those of any other, or of its own at another time."""
+        if not self._lake.fine:
+            return {}
+        found = ((f.fragment_id, f.metadata) for f in self._reader().get_fragments())
+        return {id_: " ".join([*(f.path for f in m.files), str(m.deletion_file)]) for id_, m in found}
+
     @told("reading")
+    def columns(self, fragment: int, names: Sequence[str]) -> pa.Table:
+        """Some columns of a fragment, with each row's ``_rowid``."""
+        dataset = self._reader()
+        part = [dataset.get_fragment(fragment)]
+        found: pa.Table = dataset.scanner(columns=list(names), fragments=part, with_row_id=True).to_table()
+        return found
+
     def column(self, fragment: int, name: str) -> tuple[Any, pa.ChunkedArray]:
         """One column of a fragment, and where in it each value stands."""
-        dataset = self._reader()
-        rows = dataset.scanner(columns=[name], fragments=[dataset.get_fragment(fragment)], with_row_id=True).to_table()
+        rows = self.columns(fragment, [name])
         return rows["_rowid"].to_numpy() & _OFFSET, rows[name]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from unabridged.memory.gather import sliced
 from unabridged.memory.recall.data import Citation
-from unabridged.memory.recall.lanes import holdings
+from unabridged.memory.recall.lanes import holding, holdings
 from unabridged.memory.recall.rows import Brief, named
 from unabridged.memory.records import Artifact, Edge, Entity
 from unabridged.memory.schema import from_table
@@ -137,9 +137,11 @@ def _facts(view: View, artifacts: Sequence[str], scope: Scope) -> dict[str, tupl
         said[artifact].append(fact)
     if not said:
         return {}
-    every = sorted({fact for each in said.values() for fact in each[:FACTS]})
-    holding = set(view.rows("edges", both(among("id", every), scope.edges(view)), ["id"])["id"].to_pylist())
-    return {artifact: tuple(sorted(set(each) & holding)[:FACTS]) for artifact, each in said.items()}
+    every = {fact for each in said.values() for fact in each[:FACTS]}
+    held = holding(view, scope)
+    if held is not None:
+        every = set(view.rows("edges", both(among("id", sorted(every)), held), ["id"])["id"].to_pylist())
+    return {artifact: tuple(sorted(set(each) & every)[:FACTS]) for artifact, each in said.items()}
 
 
 def _citation(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from unabridged.memory.recall.ends import Ends, ends_of
 from unabridged.memory.recall.roles import ROLES, Roles, numbers
 from unabridged.memory.where import among, both, equals, not_null
 
@@ -29,6 +30,7 @@ __all__ = [
     "Lane",
     "Places",
     "Ranking",
+    "holding",
     "holdings",
     "places",
 ]
@@ -96,12 +98,7 @@ class Asking:
         if stated is not None and not stated:
             return "false"
         within = None if stated is None else among("id", stated)
-        return both(within, self._holding() if index == "fact" else None)
-
-    def _holding(self) -> str | None:
-        """The filter of facts by time; none where no fact ever ended: held against each, it is half of a search."""
-        now = self.scope.as_of is None and self.scope.known_at is None
-        return None if now and not self.holdings.ending else self.scope.edges(self.view)
+        return both(within, holding(self.view, self.scope) if index == "fact" else None)
 
     def of_roles(self, roles: Collection[str]) -> str | None:
         """The filter of artifacts in the scope, of some roles."""
@@ -176,6 +173,16 @@ class Holdings:
         return Roles(self._view["artifacts"])
 
     @cached_property
+    def ends(self) -> Ends | None:
+        """Who stands in which facts, where it is kept in memory."""
+        return ends_of(self._view["edges"], facts=True)
+
+    @cached_property
+    def named(self) -> Ends | None:
+        """Where each entity is, where it is kept in memory."""
+        return ends_of(self._view["entities"], facts=False)
+
+    @cached_property
     def expiring(self) -> bool:
         """Whether any artifact ever runs out."""
         return bool(self._view["artifacts"].count(not_null("expires_at")))
@@ -224,3 +231,9 @@ def holdings(view: View) -> Holdings:
         if found is None:
             found = _known[view] = Holdings(view)
         return found
+
+
+def holding(view: View, scope: Scope) -> str | None:
+    """The filter of facts by time; none where no fact ever ended: held against each, it is half of a search."""
+    today = scope.as_of is None and scope.known_at is None
+    return None if today and not holdings(view).ending else scope.edges(view)

@@ -82,6 +82,8 @@ def _around(asking: Asking, ends: Collection[str], most: int) -> dict[Fact, int]
     where = asking.where("fact")
     if where == "false" or not ends:
         return {}
+    if where is None and (kept := asking.holdings.ends) is not None:
+        return kept.around(ends, most)
     near = either(among("source_id", ends), among("target_id", ends))
     rows = asking.view.rows("edges", both(near, where), ["_rowid", *_FACT], limit=most).to_pydict()
     return dict(zip(zip(*(rows[name] for name in _FACT), strict=True), rows["_rowid"], strict=True))

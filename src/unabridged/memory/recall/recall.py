@@ -238,12 +238,16 @@ class Recall:
         return whole.result()
 
     def _meet(self, asking: Asking, table: str, found: By, every: Sequence[Found]) -> None:
-        if placed := _placed(each for each in every if each.table == table):
-            self.rows.at(table, placed)
+        placed = _placed(each for each in every if each.table == table)
+        ids: dict[str, list[str]] = {}
         for index in sorted(asking.indexes):
             if INDEXES_OF[index][0] == table:
-                ids = [each.id for by in found.values() for each in by.get(index, ()) if each.id is not None]
-                self.rows.of(table, ids, asking.where(index) if ids else None)
+                ids[index] = [each.id for by in found.values() for each in by.get(index, ()) if each.id is not None]
+                placed += self.rows.known(table, ids[index], asking.where(index)) if ids[index] else []
+        if placed:
+            self.rows.at(table, placed)
+        for index, each in ids.items():
+            self.rows.of(table, each, asking.where(index) if each else None)
 
     def _wholes(self, documents: Sequence[Found]) -> set[str]:
         if not documents:

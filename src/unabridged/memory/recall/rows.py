@@ -76,6 +76,11 @@ class Rows:
             self._keep(table, self._view[table].at(wanted, self._columns(table, texts=texts)))
         return known
 
+    def known(self, table: str, ids: Collection[str], where: str | None) -> list[int]:
+        """Where the rows of some ids are, as far as that is kept in memory and nothing has to be held against them."""
+        kept = self._holdings.named if table == "entities" and where is None else None
+        return kept.places(ids) if kept is not None else []
+
     def of(self, table: str, ids: Iterable[str], where: str | None, *, texts: bool = True) -> None:
         """Meet the rows that have some ids and pass a filter."""
         known = self._ids.setdefault(table, {})
