@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 
 from unabridged.memory import Memory
+from unabridged.memory.recall import lanes as asking
 from unabridged.memory.recall import recall as recalling
 from unabridged.memory.recall import roles as kept
 from unabridged.memory.recall.densest import densest
+from unabridged.memory.recall.lanes import holdings
 from unabridged.memory.recall.roles import ROLES, Roles
+from unabridged.memory.recall.rows import chunked
 from unabridged.memory.recall.words import coverage, said_whole, words_in
 from unabridged.text.segmenters import split
 
@@ -146,3 +149,22 @@ def test_the_graph_is_walked_from_what_is_named_and_a_hub_ends_the_walk(memory, 
     few = memory.recall("Harbour", kinds="fact", lanes=("names", "graph"), limit=40, threshold=0.0)
     assert 0 < len(few) <= 10
     assert "Mira owns it." not in {hit.text for hit in few}
+
+
+def test_documents_are_looked_up_once_a_view_and_no_more_are_remembered_than_there_is_room_for(tmp_path, monkeypatch):
+    with Memory.open(tmp_path / "m", upkeep=False) as memory:
+        whole = memory.add("The boiler is serviced in May.").id
+        memory.add(LONG, chunks=split(LONG, max_tokens=200))
+        view = memory.store.view()
+        ids = view.rows("artifacts", "`role` = 'document'", ["id"])["id"].to_pylist()
+        parts = chunked(view, ids)
+        assert len(parts) == 1
+        assert whole not in parts
+        monkeypatch.setattr(type(view), "rows", lambda *_: pytest.fail("asked again"))
+        assert chunked(view, ids) == parts
+        known = holdings(view)
+        assert dict(known.split) == {id_: id_ in parts for id_ in ids}
+        monkeypatch.setattr(asking, "MET", 1)
+        known.met({"one": 1}, {})
+        assert known.documents == {"one": 1}
+        assert known.split == {}

@@ -174,3 +174,10 @@ def test_spellings_are_few_and_folding_keeps_letters_of_their_own():
     assert plain("Йод їжак ў") == "йод їжак ў"
     assert plain("ёлка İstanbul ﬁx Łódź") == "елка istanbul fix lodz"
     assert plain("בְּרֵאשִׁית") == "בראשית"
+
+
+def test_r1_the_pieces_of_a_figure_bring_nothing_by_themselves():
+    words = words_in("Who was hired in 2020 for 12,500 euros?")
+    assert words.matched.split() == ["hired", "2020", "12500", "euros"]
+    assert words.parted == ("2 020", "12 500")
+    assert len(words_in(" ".join(str(number) for number in range(2000, 2060))).parted) == 8

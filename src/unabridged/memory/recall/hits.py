@@ -119,10 +119,14 @@ def _links(view: View, ids: Sequence[str], scope: Scope) -> dict[str, list[Link]
 
 def _sources(view: View, ids: Collection[str], scope: Scope, places: Mapping[str, int]) -> dict[str, Artifact]:
     """What a citation needs of some artifacts that the scope lets through, by id."""
-    placed = sorted(places[id_] for id_ in ids if id_ in places)
-    others = sorted(id_ for id_ in ids if id_ not in places)
+    held = holdings(view)
+    within = scope.artifacts(expiring=held.expiring)
+    met = {id_: held.documents.get(id_) for id_ in ids} if within is None else {}
+    known = {id_: places.get(id_, met.get(id_)) for id_ in ids}
+    placed = sorted(place for place in known.values() if place is not None)
+    others = sorted(id_ for id_, place in known.items() if place is None)
     rows = [view["artifacts"].at(placed, _CITED)] if placed else []
-    rows += [view.rows("artifacts", both(among("id", others), scope.artifacts()), _CITED)] if others else []
+    rows += [view.rows("artifacts", both(among("id", others), within), _CITED)] if others else []
     return {artifact.id: artifact for each in rows for artifact in from_table("artifacts", each)}
 
 

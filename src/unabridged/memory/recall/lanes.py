@@ -69,6 +69,7 @@ Places = tuple[Any, Any]  # of a search: where the rows are, and their scores, b
 
 DOCUMENTS = 5  # whole artifacts that a lane brings: each may be a mebibyte
 DEEP = 1000  # places that one search for several roles brings: at a million, 0.84 of the five nearest documents
+MET = 20_000  # documents that are remembered of a view: 3 MB
 NOTHING: Places = (np.empty(0, dtype=np.uint64), np.empty(0))
 ARTIFACTS = ("passage", "summary", "document")
 
@@ -104,18 +105,25 @@ class Asking:
         """The filter of artifacts in the scope, of some roles."""
         held = self.holdings.roles
         others = any(held[role] and role not in roles for role in held)
-        scope = self.scope.artifacts(expiring=self.holdings.expiring)
-        return both(among("role", sorted(roles)) if others else None, scope)
+        return both(among("role", sorted(roles)) if others else None, self.within)
+
+    @property
+    def within(self) -> str | None:
+        """The filter that keeps artifacts of the scope, whatever their role; ``None`` where that is all."""
+        return self.scope.artifacts(expiring=self.holdings.expiring)
 
     @property
     def documents(self) -> int:
         """Whole artifacts that a lane brings: few, for each may be a mebibyte, unless they are what is asked for."""
         return max(DOCUMENTS, self.depth // 8) if self.indexes <= {"document", "passage"} else DOCUMENTS
 
-    def by_role(self, search: Callable[[str | None, int, bool], Sequence[Places]]) -> dict[str, Ranking]:
+    def by_role(
+        self, search: Callable[[str | None, int, bool], Sequence[Places]], *, chunks_tell: bool = False
+    ) -> dict[str, Ranking]:
         """The artifacts' indexes from one search of all of them; those that it leaves short, from one of their own.
 
-        The search is told which it is: where it goes by a filter of few rows, each row it looks at is dear.
+        The search is told which it is: where it goes by a filter of few rows, each row it looks at is dear. Where
+        ``chunks_tell`` of their documents, those left short are searched for only if they are what is asked for.
         """
         wanted = [each for each in ARTIFACTS if each in self.indexes and self.holdings.holds(each)]
         if not wanted:
@@ -128,7 +136,8 @@ class Asking:
             enough = self.documents if index == "document" else self.depth
             found[index] = _of(INDEXES_OF[index][1], every, roles, enough)
             held = self.holdings.count(INDEXES_OF[index][1])
-            if len(every[0][0]) >= depth and len(found[index]) < min(enough, held):
+            told = chunks_tell and index == "document" and not self.indexes <= {"document", "passage"}
+            if not told and len(every[0][0]) >= depth and len(found[index]) < min(enough, held):
                 own = search(self.of_roles(INDEXES_OF[index][1]), enough, True)
                 found[index] = _of(INDEXES_OF[index][1], own, [self.holdings.rows.of(rows) for rows, _ in own], enough)
         return found
@@ -160,7 +169,15 @@ class Holdings:
 
     def __init__(self, view: View) -> None:
         self._view: View = weakref.proxy(view)  # a strong one kept alive every view that was ever asked
-        self._mutex = threading.RLock()
+        self.split: dict[str, bool] = {}
+        self.documents: dict[str, int] = {}
+
+    def met(self, documents: Mapping[str, int], split: Mapping[str, bool]) -> None:
+        """Remember where some documents are, and whether they have chunks: each is met by many queries."""
+        if len(self.documents) + len(self.split) > MET:
+            self.documents, self.split = {}, {}
+        self.documents.update(documents)
+        self.split.update(split)
 
     @cached_property
     def roles(self) -> Mapping[str, int]:

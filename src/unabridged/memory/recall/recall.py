@@ -281,6 +281,8 @@ class Recall:
         scores = self._scores(asking, found, "document", whole)
         for id_, near in by_passages(passages, asking.documents).items():
             scores.setdefault(id_, {})["chunks"] = near
+        if places := self.rows.known("artifacts", scores, asking.within):
+            self.rows.at("artifacts", places, texts=False)
         self.rows.of("artifacts", scores, asking.where("document"), texts=False)
         said = said_in(passages)
         candidates = [told(each, said) for each in self._candidates("document", scores)]

@@ -78,6 +78,9 @@ class Rows:
 
     def known(self, table: str, ids: Collection[str], where: str | None) -> list[int]:
         """Where the rows of some ids are, as far as that is kept in memory and nothing has to be held against them."""
+        if where is None and table == "artifacts":
+            met = map(self._holdings.documents.get, ids)
+            return [place for place in met if place is not None]
         kept = self._holdings.named if table == "entities" and where is None else None
         return kept.places(ids) if kept is not None else []
 
@@ -128,11 +131,15 @@ class Rows:
         texts = _texts(table, values)
         roles = self._roles(values["_rowid"]) if table == "artifacts" else [None] * rows.num_rows
         placed, ids = self._placed.setdefault(table, {}), self._ids.setdefault(table, {})
+        documents: dict[str, int] = {}
         for at, (id_, row) in enumerate(zip(values["id"], values["_rowid"], strict=True)):
             document, session = (values[name][at] if name in values else None for name in ("document_id", "session_id"))
             ids[id_] = row
             text = texts[at] if texts[at] is not None or row not in placed else placed[row].text
+            if roles[at] == "document":
+                documents[id_] = row
             placed[row] = Brief(table, id_, row, roles[at], text, document, session, _began(values, at), vectors[at])
+        self._holdings.met(documents, {})
 
     def _roles(self, places: Sequence[int]) -> list[str]:
         return [ROLES[number] for number in self._holdings.rows.of(np.array(places, dtype=np.uint64))]
@@ -173,7 +180,12 @@ def _vectors(rows: pa.Table) -> list[Any]:
 
 def chunked(view: View, documents: Collection[str]) -> set[str]:
     """Which of some documents have chunks, and so are whole artifacts and no passages."""
-    if not documents:
-        return set()
-    where = both(among("parent_id", documents), equals("role", "chunk"))
-    return set(view.rows("artifacts", where, ["parent_id"])["parent_id"].to_pylist())
+    known = holdings(view)
+    split = {id_: known.split.get(id_) for id_ in documents}
+    if unknown := [id_ for id_, parts in split.items() if parts is None]:
+        where = both(among("parent_id", unknown), equals("role", "chunk"))
+        found = set(view.rows("artifacts", where, ["parent_id"])["parent_id"].to_pylist())
+        fresh = {id_: id_ in found for id_ in unknown}
+        known.met({}, fresh)
+        split |= fresh
+    return {id_ for id_, parts in split.items() if parts}
