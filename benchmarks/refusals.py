@@ -56,6 +56,7 @@ def main(argv: list[str]) -> dict[str, Any]:
             "rules": _right(told, truth),
             "learned": _right(alone, truth),
             "both": _right(both, truth),
+            "overflows": _right(*_overflows(both, truth)),
             "false_overflows": _false(both, truth),
         }
         print(name, table[name])
@@ -64,6 +65,10 @@ def main(argv: list[str]) -> dict[str, Any]:
         key: round(sum(each[key] * each["replies"] for each in table.values()) / total, 4)
         for key in ("rules", "learned", "both")
     }
+    counts = {name: sum(row["set"] == name and row["kind"] in learned.OVERFLOWS for row in rows) for name in table}
+    found["overflows"] = round(
+        sum(table[n]["overflows"] * count for n, count in counts.items()) / sum(counts.values()), 4
+    )
     found |= {"replies": total, "false_overflows": sum(each["false_overflows"] for each in table.values())}
     print("all", found)
     if "learn" in argv:
@@ -149,7 +154,12 @@ def _of(rows: Sequence[dict[str, Any]], inside: Any) -> list[dict[str, Any]]:
 
 
 def _right(found: Sequence[str], truth: Sequence[str]) -> float:
-    return round(sum(a == b for a, b in zip(found, truth, strict=True)) / len(truth), 4)
+    return round(sum(a == b for a, b in zip(found, truth, strict=True)) / len(truth), 4) if truth else 1.0
+
+
+def _overflows(found: Sequence[str], truth: Sequence[str]) -> tuple[list[str], list[str]]:
+    pairs = [(a, b) for a, b in zip(found, truth, strict=True) if b in learned.OVERFLOWS]
+    return [a for a, _ in pairs], [b for _, b in pairs]
 
 
 def _false(found: Sequence[str], truth: Sequence[str]) -> int:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import socket
 import sys
-import threading
-import time
+from pathlib import Path
 
 import pytest
-import uvicorn
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from on_a_port import on_a_port
 
 from unabridged.config import load_config
 from unabridged.mcp import create_server
@@ -32,7 +32,7 @@ def configured():
 
 @pytest.fixture(scope="session")
 def serving():
-    return _serving
+    return on_a_port
 
 
 @pytest.fixture
@@ -48,29 +48,11 @@ def server(own):
     return create_server(own)
 
 
-@contextlib.contextmanager
-def _serving(app):
-    """The application under uvicorn, on a free port; its address."""
-    listening = socket.create_server(("127.0.0.1", 0))
-    running = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=5))
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
-    thread.start()
-    until = time.monotonic() + 30
-    while not running.started and thread.is_alive() and time.monotonic() < until:
-        time.sleep(0.01)
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    finally:
-        running.should_exit = True
-        thread.join(30)
-        listening.close()
-
-
 @pytest.fixture
 def address(tmp_path):
     """A whole server without keys, on loopback."""
     settings = ServerSettings(keys_file=str(tmp_path / "keys.json"))
-    with _serving(create_app(_configured(tmp_path), settings=settings)) as found:
+    with on_a_port(create_app(_configured(tmp_path), settings=settings)) as found:
         yield found
 
 

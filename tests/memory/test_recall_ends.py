@@ -42,12 +42,16 @@ def ids(memory):
 def check(memory):
     view, known = memory.store.view(), ids(memory)
     rng = random.Random(len(known))
-    kept, named = ends_of(view["edges"], facts=True), ends_of(view["entities"], facts=False)
+    kept, named = ends_of(view["edges"], "edges"), ends_of(view["entities"], "entities")
     for _ in range(4):
         names = rng.sample(sorted(known), 3)
         assert kept.around(names, 100) == stored(memory, names)
         assert sorted(named.places([*names, "nobody"])) == sorted(known[name] for name in names)
     assert len(kept.around(list(known), 2)) == 2
+    stating = ends_of(view["links"], "links")
+    for artifact in view.rows("artifacts", None, ["id"])["id"].to_pylist():
+        assert stating.any_of([artifact, "nothing"]) == bool(view["links"].count(f"`to_id` = '{artifact}'"))
+    assert not stating.any_of(["nothing"])
 
 
 def test_after_each_commit_the_kept_ends_are_the_stores(memory):
@@ -56,6 +60,7 @@ def test_after_each_commit_the_kept_ends_are_the_stores(memory):
     told(memory, [("Cy", "Dan"), ("Dan", "Eve")])
     check(memory)
     before = len(memory.edges.list())
+    memory.add("a note that states nothing")
     memory.delete(next(artifact for artifact in memory.artifacts.list() if "Dan" in artifact.text))
     told(memory, [("Fay", "Gus"), ("Gus", "Ann"), ("Ann", "Hal")])
     assert len(memory.edges.list()) == before - 2 + 3
@@ -66,27 +71,27 @@ def test_after_each_commit_the_kept_ends_are_the_stores(memory):
 
 def test_only_what_a_commit_wrote_is_read(memory, monkeypatch):
     told(memory, [("Ann", "Bob")])
-    ends_of(memory.store.view()["edges"], facts=True)
+    ends_of(memory.store.view()["edges"], "edges")
     read = []
     whole = ends._read
     monkeypatch.setattr(ends, "_read", lambda *given, **how: read.append(given) or whole(*given, **how))
     told(memory, [("Cy", "Dan")])
-    ends_of(memory.store.view()["edges"], facts=True)
-    ends_of(memory.store.view()["edges"], facts=True)
+    ends_of(memory.store.view()["edges"], "edges")
+    ends_of(memory.store.view()["edges"], "edges")
     assert len(read) == 1
 
 
 def test_large_tables_and_stores_without_files_are_asked(memory, monkeypatch):
     told(memory, [("Ann", "Bob"), ("Bob", "Cy")])
     monkeypatch.setattr(ends, "MOST", 1)
-    assert ends_of(memory.store.view()["edges"], facts=True) is None
+    assert ends_of(memory.store.view()["edges"], "edges") is None
     with Memory.open("memory://", upkeep=False) as other:
-        assert ends_of(other.store.view()["edges"], facts=True) is None
+        assert ends_of(other.store.view()["edges"], "edges") is None
 
 
 def test_what_is_kept_is_bounded(memory, monkeypatch):
     monkeypatch.setattr(ends, "ROOM", 1)
     told(memory, [("Ann", "Bob")])
-    check_one = ends_of(memory.store.view()["edges"], facts=True)
+    check_one = ends_of(memory.store.view()["edges"], "edges")
     assert len(check_one.around(list(ids(memory)), 10)) == 1
     assert not ends._kept

@@ -57,10 +57,10 @@ def test_what_was_written_by_others_is_understood_in_every_field_that_it_tells(n
     assert [(row["body"], bad) for row in collected if (bad := wrong(row))] == []
 
 
-def test_of_seven_sets_written_blind_nearly_all_is_understood():
+def test_of_eight_sets_written_blind_nearly_all_is_understood():
     """What is left wrong is left: rules for single replies are no understanding (benchmarks/refusals.py)."""
     later = [row for row in rows("refusals_blind.jsonl") if "set" in row]
-    assert len(later) == 710
+    assert len(later) == 910
     assert sum("kind" in wrong(row) for row in later) <= 0.02 * len(later)
     assert sum(bool(wrong(row)) for row in later) <= 0.05 * len(later)
     found = [classify(row["status"], row["body"]).kind for row in later]

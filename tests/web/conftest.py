@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
+from on_a_port import on_a_port
 from page_seeding import crowd, tell, tell_hostile
-from page_serving import Looking, application, chromium, served
+from page_serving import Looking, application, chromium
 
 from unabridged.testing import ChatServer
 
@@ -64,7 +65,7 @@ def app(tmp_path_factory, documents, chat):
 @pytest.fixture(scope="module")
 def root(app):
     """The server's address."""
-    with served(app) as address:
+    with on_a_port(app) as address:
         yield address
 
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import socket
-import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import uvicorn
 
 from unabridged.config import load_config
 from unabridged.server import create_app
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or "/usr/bin/chromium"
 FLAGS = (
@@ -31,24 +28,6 @@ def application(folder: Path, **more: Any) -> Any:
     server = {"keysFile": str(folder / "keys.json"), **more.pop("server", {})}
     embedding = {"provider": "hashing", "dimensions": 32, "cache": False}
     return create_app(load_config({"embedding": embedding, "dbPath": str(folder / "place"), "server": server, **more}))
-
-
-@contextlib.contextmanager
-def served(app: Any) -> Iterator[str]:
-    """The application under uvicorn on a free port; its address."""
-    listening = socket.create_server(("127.0.0.1", 0))
-    running = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=2))
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
-    thread.start()
-    until = time.monotonic() + 60
-    while not running.started and thread.is_alive() and time.monotonic() < until:
-        time.sleep(0.01)
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    finally:
-        running.should_exit = True
-        thread.join(30)
-        listening.close()
 
 
 @contextlib.contextmanager

@@ -503,12 +503,13 @@ def test_even_a_page_with_a_fault_cannot_make_markup_of_text(looking):
 
 
 def test_a_server_with_keys_asks_for_one_and_keeps_it_in_the_tab(browser, tmp_path):
-    from page_serving import application, served
+    from on_a_port import on_a_port
+    from page_serving import application
 
     from unabridged.server.keys import KeyFile
 
     _, key = KeyFile(tmp_path / "keys.json").add("reader", scopes=("read", "write", "admin"))
-    with served(application(tmp_path)) as root:
+    with on_a_port(application(tmp_path)) as root:
         made = Looking(browser, root)
         page = made.page
         page.goto(f"{root}/#/settings")
@@ -540,11 +541,12 @@ def test_a_server_that_is_gone_is_told_of(looking):
 
 
 def test_an_empty_memory_says_what_comes(browser, tmp_path):
-    from page_serving import application, served
+    from on_a_port import on_a_port
+    from page_serving import application
 
     app = application(tmp_path)
     app.state.server.memory("default", create=True)
-    with served(app) as root:
+    with on_a_port(app) as root:
         made = Looking(browser, root)
         for view, words in {
             "graph": "No entities yet",

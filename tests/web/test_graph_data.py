@@ -162,10 +162,11 @@ def test_clouds_come_by_table_and_role(client):
 
 
 def test_the_configuration_comes_masked(tmp_path, monkeypatch):
-    from page_serving import application, served
+    from on_a_port import on_a_port
+    from page_serving import application
 
     app = application(tmp_path, chat={"model": "m", "apiKey": "sk-very-secret-0123456789"})
-    with served(app) as address, httpx.Client(base_url=address) as client:
+    with on_a_port(app) as address, httpx.Client(base_url=address) as client:
         told = client.get("/v1/gb/configuration")
     assert told.status_code == 200
     assert "very-secret" not in told.text

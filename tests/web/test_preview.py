@@ -8,7 +8,8 @@ import zipfile
 
 import httpx
 import pytest
-from page_serving import application, served
+from on_a_port import on_a_port
+from page_serving import application
 
 from unabridged.errors import InputError, NotFound, SegmentFallback
 from unabridged.server.preview_cuts import Paid, Recipe, Tools, cut, offsets, price
@@ -360,7 +361,7 @@ def test_a_text_is_never_taken_for_the_name_of_a_file(client, text):
 def test_uploads_are_bounded(tmp_path):
     app = application(tmp_path)
     app.state.previews = Previews(max_bytes=1000)
-    with served(app) as address, httpx.Client(base_url=address) as client:
+    with on_a_port(app) as address, httpx.Client(base_url=address) as client:
         assert client.post("/v1/gb/preview/uploads", params={"name": "a.txt"}, content=b"x" * 1001).status_code == 413
         assert client.post("/v1/gb/preview/documents", json={"text": "x" * 1001}).status_code == 413
         assert client.post("/v1/gb/preview/uploads", params={"name": "a.txt"}, content=b"x" * 1000).status_code == 201
@@ -371,7 +372,7 @@ def test_keys_that_only_read_spend_nothing(tmp_path):
 
     _, reads = KeyFile(tmp_path / "keys.json").add("reader", scopes=("read",))
     app = application(tmp_path)
-    with served(app) as address, httpx.Client(base_url=address) as client:
+    with on_a_port(app) as address, httpx.Client(base_url=address) as client:
         assert client.get("/v1/gb/preview").status_code == 401
         client.headers["authorization"] = f"Bearer {reads}"
         assert client.get("/v1/gb/preview").status_code == 200

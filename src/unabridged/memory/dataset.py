@@ -194,8 +194,10 @@ class Handle(Pieces, Searches):
         seen = self._reader()
         if where is not None and names is not None and len(names) > _WIDE and not order and limit is None:
             rows = seen.to_table(columns=[], filter=where, with_row_id=True)["_rowid"].to_pylist()
+            if not rows:  # a scan for nothing reads every fragment: at 300 of them a third of a commit
+                return _none(seen.schema, names)
             if len(rows) <= APPEND_ROWS:
-                where = f"_rowid IN ({', '.join(map(str, rows))})" if rows else "false"
+                where = f"_rowid IN ({', '.join(map(str, rows))})"
         return seen.to_table(columns=names, filter=where, limit=limit, order_by=_ordering(order))
 
     def batches(
@@ -339,6 +341,12 @@ class Handle(Pieces, Searches):
         """In a store without finer calls: compact, index and clean up in one."""
         self._writer().optimize(cleanup_older_than=dt.timedelta(seconds=3600))
         self.latest()
+
+
+def _none(schema: Any, names: Sequence[str]) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.schema([schema.field(name) for name in names]).empty_table()
 
 
 def _ordering(order: Sequence[tuple[str, bool]]) -> Any:

@@ -215,6 +215,9 @@ def _overflow(seen: Seen, fault: Fault, *, settled: FaultKind | None = None) -> 
 
 def _of_one_kind(seen: Seen, numbers: list[Number]) -> list[Number]:
     """Leave out numbers of inputs where others are of tokens, and places where the reply names them."""
+    if len(numbers) == 2 and {n.unit for n in numbers} == {"tokens", "inputs"} and "batch size" in seen.text:
+        # llama.cpp's batch is of tokens: "Requested tokens (202) exceed batch size of 32".
+        numbers = [replace(n, unit="tokens") for n in numbers]
     units = {n.unit for n in numbers if n.unit in ("tokens", "chars", "bytes")}
     if len(units) == 1 and not seen.writes("counted"):
         numbers = [n for n in numbers if n.unit in ("", *units)]

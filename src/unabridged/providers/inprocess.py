@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from dataclasses import replace
 from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -146,8 +147,9 @@ class InProcessProvider:
             return self.encode(model, texts, role)
         except (ValueError, RuntimeError) as error:
             fault = classify(None, str(error), provider=self.name)
-            if fault.kind != "input_overflow":
+            if fault.kind not in ("input_overflow", "request_overflow"):
                 raise
+            fault = replace(fault, kind="input_overflow", scope="input")
             raise error_for(fault, str(error), provider=self.name) from error
 
     def unknown(self, model: Any, texts: Sequence[str]) -> tuple[float, ...] | None:

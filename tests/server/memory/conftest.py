@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import socket
-import threading
-import time
+import sys
+from pathlib import Path
 
 import pytest
-import uvicorn
 from starlette.testclient import TestClient
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from on_a_port import on_a_port
 
 from unabridged.config import load_config
 from unabridged.server import ServerSettings, create_app
@@ -53,28 +54,10 @@ def memory(client):
     return client.app.state.server.memory("default", create=True)
 
 
-@contextlib.contextmanager
-def _serving(app):
-    """The application under uvicorn, on a free port; its address."""
-    listening = socket.create_server(("127.0.0.1", 0))
-    running = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=5))
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
-    thread.start()
-    until = time.monotonic() + 30
-    while not running.started and thread.is_alive() and time.monotonic() < until:
-        time.sleep(0.01)
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    finally:
-        running.should_exit = True
-        thread.join(30)
-        listening.close()
-
-
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     """A whole server on a port."""
-    with _serving(_make_app(tmp_path_factory.mktemp("served"))) as found:
+    with on_a_port(_make_app(tmp_path_factory.mktemp("served"))) as found:
         yield found
 
 
@@ -85,4 +68,4 @@ def make_app():
 
 @pytest.fixture(scope="session")
 def serving():
-    return _serving
+    return on_a_port
