@@ -1,4 +1,4 @@
-"""Who stands in which facts, and where entities are: kept in memory of tables of up to :data:`MOST` rows.
+"""Who stands in which facts, where entities are, what states anything: kept in memory of tables of so many rows.
 
 A filter by ids goes through the store's planner and two indexes: a step of the graph's walk over 41,000 facts takes
 3 ms of a processor there. Their ends by number are 4 MB, and are gone through in 0.3 ms. They are kept by the files
@@ -10,28 +10,38 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from unabridged.memory.dataset import Handle
 
 __all__ = ["MOST", "Ends", "ends_of"]
 
 MOST = 60_000  # rows of a table that is kept
+LINKS = 4 * MOST  # the same of links, of which no more is kept than what they lead to
 ROOM = 64 << 20  # bytes of all that are
 
+Kind = Literal["edges", "entities", "links"]
+_COLUMNS: Mapping[Kind, Sequence[str]] = {
+    "edges": ("id", "source_id", "target_id"),
+    "entities": ("id",),
+    "links": ("to_id",),
+}
 Fact = tuple[str, str, str]  # id, source, target
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The rows of one fragment: their places and ids; of facts the ends, as numbers of ``names``."""
+    """The rows of one fragment: their places and ids; of facts the ends, as numbers of ``names``.
+
+    Of links it is what they lead to, each once, without places.
+    """
 
     places: Any
     ids: pa.Array
@@ -65,17 +75,24 @@ class Ends:
             found |= zip(_facts(part, here), part.places[here].tolist(), strict=True)
         return found
 
+    def any_of(self, ids: Collection[str]) -> bool:
+        """Whether there is anything of some ids."""
+        return any(_among(part.ids, ids).any() for part in self._parts)
+
     def places(self, ids: Collection[str]) -> list[int]:
         """Where the rows of some ids are."""
         return [place for part in self._parts for place in part.places[_among(part.ids, ids)].tolist()]
 
 
-def ends_of(handle: Handle, *, facts: bool) -> Ends | None:
-    """A table's ids, and of facts the ends; ``None`` where it is too large, or its store has no files to keep it by."""
+def ends_of(handle: Handle, of: Kind) -> Ends | None:
+    """A table's ids, of facts the ends, of links what they lead to: ``None`` where it is too large to be kept.
+
+    So is it where its store has no files to keep it by.
+    """
     states = handle.states()
-    if not states or handle.count() > MOST:
+    if not states or handle.count() > (LINKS if of == "links" else MOST):
         return None
-    return Ends([_part(handle, fragment, state, facts=facts) for fragment, state in states.items()])
+    return Ends([_part(handle, fragment, state, of) for fragment, state in states.items()])
 
 
 def _among(names: Any, wanted: Collection[str]) -> Any:
@@ -88,13 +105,13 @@ def _facts(part: _Part, here: Any) -> Iterator[Fact]:
     return zip(part.ids.take(pa.array(here)).to_pylist(), *ends, strict=True)
 
 
-def _part(handle: Handle, fragment: int, state: str, *, facts: bool) -> _Part:
+def _part(handle: Handle, fragment: int, state: str, of: Kind) -> _Part:
     with _mutex:
         found = _kept.get(state)
         if found is not None:
             _kept.move_to_end(state)
             return found
-    found = _read(handle, fragment, facts=facts)
+    found = _read(handle, fragment, of)
     with _mutex:
         _kept[state] = found
         while sum(part.size for part in _kept.values()) > ROOM:
@@ -102,10 +119,12 @@ def _part(handle: Handle, fragment: int, state: str, *, facts: bool) -> _Part:
     return found
 
 
-def _read(handle: Handle, fragment: int, *, facts: bool) -> _Part:
-    rows = handle.columns(fragment, ["id", *(("source_id", "target_id") if facts else ())])
+def _read(handle: Handle, fragment: int, of: Kind) -> _Part:
+    rows = handle.columns(fragment, _COLUMNS[of])
+    if of == "links":
+        return _Part(np.empty(0), rows["to_id"].unique())
     places, ids = rows["_rowid"].to_numpy(), rows["id"].combine_chunks()
-    if not facts:
+    if of == "entities":
         return _Part(places, ids)
     ends = [*rows["source_id"].chunks, *rows["target_id"].chunks]
     both = pa.chunked_array(ends, rows["source_id"].type).combine_chunks().dictionary_encode()

@@ -134,6 +134,8 @@ def _facts(view: View, artifacts: Sequence[str], scope: Scope) -> dict[str, tupl
     """The facts that each artifact states, and that hold."""
     if not artifacts or not holdings(view).edges:
         return {}
+    if (stating := holdings(view).stating) is not None and not stating.any_of(artifacts):
+        return {}
     where, most = both(scope.links("edge_artifact"), among("to_id", artifacts)), FACTS * len(artifacts)
     rows = view.rows("links", where, ["from_id", "to_id"], limit=most)
     said: dict[str, list[str]] = defaultdict(list)

@@ -192,12 +192,17 @@ class Holdings:
     @cached_property
     def ends(self) -> Ends | None:
         """Who stands in which facts, where it is kept in memory."""
-        return ends_of(self._view["edges"], facts=True)
+        return ends_of(self._view["edges"], "edges")
 
     @cached_property
     def named(self) -> Ends | None:
         """Where each entity is, where it is kept in memory."""
-        return ends_of(self._view["entities"], facts=False)
+        return ends_of(self._view["entities"], "entities")
+
+    @cached_property
+    def stating(self) -> Ends | None:
+        """What states anything, where that is kept in memory."""
+        return ends_of(self._view["links"], "links")
 
     @cached_property
     def expiring(self) -> bool:
