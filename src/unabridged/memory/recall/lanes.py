@@ -63,6 +63,10 @@ class Found:
         """What tells it from other rows of its table."""
         return self.row if self.row is not None else self.id or ""
 
+    def fits(self, index: str, *, whole: bool) -> bool:
+        """Whether it is of an index: a document that has chunks is whole, one without is a passage."""
+        return self.role != "document" or whole == (index == "document")
+
 
 Ranking = Sequence[Found]  # best first
 Places = tuple[Any, Any]  # of a search: where the rows are, and their scores, both as arrays

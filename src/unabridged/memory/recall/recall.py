@@ -33,6 +33,7 @@ from unabridged.providers.rerank import as_reranker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from concurrent.futures import Future
 
     from unabridged.memory.commits import View
     from unabridged.memory.recall.scope import Scope
@@ -120,8 +121,7 @@ class Recall:
 
     def _recalled(self, hits: tuple[Hit, ...]) -> Recalled:
         pack = self._timed("pack", lambda: packed(hits, self.words, self.settings.budget_tokens))
-        threshold = self.settings.threshold
-        return Recalled(self.query, hits, pack, tuple(self.degraded), threshold, self.below, self.timings)
+        return Recalled(self.query, hits, pack, tuple(self.degraded), self.settings.threshold, self.below, self.timings)
 
     def _timed(self, name: str, work: Callable[[], T]) -> T:
         began = time.perf_counter()
@@ -154,20 +154,26 @@ class Recall:
     def _asked(self, asking: Asking) -> By:
         """What each lane found; the graph's last, from where the others landed."""
         walking = "graph" in self.settings.lanes and bool(asking.holdings.edges)
-        wide = replace(asking, indexes=asking.indexes | {"entity", "fact"}) if walking else asking
-        lanes = {"vector": vector_lane, "text": text_lane}
-        begun = {n: _pool.submit(self._lane, n, lanes[n], wide) for n in self.settings.lanes if n in lanes}
+        begun = self._searching(asking)
         found: By = {}
         if "names" in self.settings.lanes:
+            wide = replace(asking, indexes=asking.indexes | {"entity"}) if walking else asking
             found["names"] = self._lane("names", names_lane, wide)
         seeds = {each.id or "": 1.0 + each.score for each in found.get("names", {}).get("entity", ())}
         self.named = walking and bool(seeds)
         if self.named:  # the walk need not wait for the others
             found["graph"] = self._lane("graph", lambda each: graph_lane(each, seeds), asking)
-        found |= {name: future.result() for name, future in begun.items()}
+        elif walking:  # it starts from what is nearest, be it asked for or not
+            begun += self._searching(replace(asking, indexes=frozenset({"entity", "fact"}) - asking.indexes))
+        for name, future in begun:
+            found[name] = {**found.get(name, {}), **future.result()}
         if walking and not self.named:
             found["graph"] = self._lane("graph", lambda each: graph_lane(each, self._seeds(found)), asking)
         return found
+
+    def _searching(self, asking: Asking) -> list[tuple[str, Future[Mapping[str, Ranking]]]]:
+        lanes = {"vector": vector_lane, "text": text_lane} if asking.indexes else {}
+        return [(n, _pool.submit(self._lane, n, lanes[n], asking)) for n in self.settings.lanes if n in lanes]
 
     def _lane(
         self, name: str, lane: Callable[[Asking], Mapping[str, Ranking]], asking: Asking
@@ -244,8 +250,7 @@ class Recall:
             if INDEXES_OF[index][0] == table:
                 ids[index] = [each.id for by in found.values() for each in by.get(index, ()) if each.id is not None]
                 placed += self.rows.known(table, ids[index], asking.where(index)) if ids[index] else []
-        if placed:
-            self.rows.at(table, placed)
+        self.rows.at(table, placed)
         for index, each in ids.items():
             self.rows.of(table, each, asking.where(index) if each else None)
 
@@ -264,7 +269,7 @@ class Recall:
         for lane, by in found.items():
             met = [(self.rows.find(each.table, each.key), each) for each in by.get(index, ())]
             known = [(brief, each) for brief, each in met if brief is not None]
-            fitting = [(brief, each) for brief, each in known if _belongs(each, brief.id, index, whole)]
+            fitting = [(brief, each) for brief, each in known if each.fits(index, whole=brief.id in whole)]
             for brief, each in fitting[: asking.documents if index == "document" else None]:
                 scores.setdefault(brief.id, {})[lane] = each.score
         return scores
@@ -386,10 +391,6 @@ def _placed(found: Iterable[Found]) -> list[int]:
 def _within(each: Candidate, documents: Mapping[str, float]) -> Candidate:
     share = documents.get(each.record.document_id or "")
     return each if share is None else replace(each, found={**each.found, "document": share})
-
-
-def _belongs(found: Found, id_: str, index: str, whole: set[str]) -> bool:
-    return found.role != "document" or (id_ in whole) == (index == "document")
 
 
 def _hit(each: Candidate, evidence: tuple[Citation, ...]) -> Hit:
