@@ -143,7 +143,7 @@ def _learn(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _both(row: dict[str, Any], rules: Any, likely: dict[Any, float]) -> str:
-    if row["seen"].elsewhere or not learned.in_english(row["seen"].text):
+    if row["seen"].elsewhere or row["seen"].sent_ok or not learned.in_english(row["seen"].text):
         return str(rules)
     told = learned.decided(rules, likely)
     return str(rules) if told is None else told.kind

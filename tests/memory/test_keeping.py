@@ -434,11 +434,11 @@ def test_indexes_are_made_when_they_pay_and_answer_as_a_scan_does(place, monkeyp
                     vector = centres[n % 20] + rng.standard_normal(8).astype(np.float32) / 4
                     tx.artifact(f"note number {n} 北京{n % 7}", session_id=f"s{n % 50}", vector=vector)
 
-        load(0, 9_000)
+        load(0, 8_000)
         memory.optimize()
         assert "id_idx" in memory.stats().tables["artifacts"].indexes
         assert "vector_idx" not in memory.stats().tables["artifacts"].indexes
-        load(9_000, 9_000)
+        load(8_000, 10_000)
         for n in range(26):  # small commits bring the upkeep that builds in a thread
             memory.add(f"late note {n}", vector=centres[0])
         memory.upkeep.close()

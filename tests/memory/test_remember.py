@@ -441,7 +441,7 @@ def test_without_summaries_or_without_a_graph(memory, server):
     assert len(memory.embedder.calls) == embeds + 1
     assert plain.edges == ()
     assert plain.embedded_chunks == 4
-    assert plain.notes == ("extract=False: no graph was made",)
+    assert plain.notes == ("no graph was made: extraction was switched off",)
     assert memory.artifacts.get(plain.artifact_id).embedder is not None
     assert memory.artifacts.list(pending=True).items == ()
 

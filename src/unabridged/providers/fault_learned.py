@@ -48,7 +48,7 @@ class Opinion(NamedTuple):
 
 def second_thought(seen: Seen, kind: FaultKind) -> Opinion | None:
     """Another kind than the rules', where this reader is sure of it and they are not."""
-    if seen.elsewhere or not in_english(seen.text):
+    if seen.elsewhere or seen.sent_ok or not in_english(seen.text):
         return None
     kinds, weights, offsets = _learned()
     likely = shares(features(seen), weights, offsets)
