@@ -17,7 +17,9 @@ __all__ = ["register"]
 _config = typer.Typer(no_args_is_help=True, help="Show, explain and check a plugin JSON.")
 _Path = Annotated[
     str | None,
-    typer.Argument(help="A plugin JSON, or a folder with a plugin.json; none: the embedded default."),
+    typer.Argument(
+        envvar="UNABRIDGED_CONFIG", help="A plugin JSON, or a folder with a plugin.json; none: the embedded default."
+    ),
 ]
 
 
@@ -87,6 +89,7 @@ def _check(path: _Path = None) -> None:
     found.explain()
     found.asker()
     found.search()
+    found.recall()
     for line in found.notes:
         note(f"note: {line}")
     put(f"{path or 'the embedded default'}: in order\n")

@@ -97,7 +97,8 @@ class Config:
         """What these settings say of recalls, as options of ``Memory.recall``, its cross-encoder among them."""
         from unabridged.config.build_recall import build_recall
 
-        return build_recall(self)
+        with _as_written(self.variables):
+            return build_recall(self)
 
     def memory(self, **options: Any) -> Memory:
         """The memory at ``dbPath`` with this embedder, chat and web search; ``options`` are those of ``Memory.open``.

@@ -130,3 +130,20 @@ def test_a_timeline_and_a_neighbourhood(knowing) -> None:
 )
 def test_what_is_wrong_is_named(client, path, given, status, named) -> None:
     assert named in post(client, path, status, **given)["detail"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "near"),
+    [
+        ("POST", "erase?datset=team-a", "dataset"),
+        ("POST", "remember?datset=team-a", "dataset"),
+        ("GET", "artifacts?limt=1", "limit"),
+        ("GET", "stats?Dataset=x", "dataset"),
+    ],
+)
+def test_a_misspelt_parameter_reaches_no_other_dataset(client, method, path, near):
+    before = client.get("/v1/gb/stats").json()
+    answer = client.request(method, f"/v1/gb/{path}", json={"text": "x", "source": "s1"} if method == "POST" else None)
+    assert answer.status_code == 422
+    assert f"did you mean {near}?" in answer.json()["detail"]
+    assert client.get("/v1/gb/stats").json() == before

@@ -82,7 +82,8 @@ def test_a_key_of_other_datasets_reaches_nothing_here(locked, keys, all_routes) 
     for method, path in all_routes:
         if path == "/v1/gb/datasets" or "jobs" in path:
             continue
-        answer = call(locked, method, path, keys["elsewhere"], dataset="default")
+        named = {} if path.startswith("/v1/gb/datasets/") else {"dataset": "default"}
+        answer = call(locked, method, path, keys["elsewhere"], **named)
         assert (answer.status_code, answer.json()["code"]) == (403, "dataset_forbidden"), (method, path)
     made = locked.post(
         "/v1/gb/datasets", json={"name": "team-1"}, headers={"Authorization": f"Bearer {keys['elsewhere']}"}
