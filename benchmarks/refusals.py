@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unabridged.providers import fault_learned as learned
-from unabridged.providers.faults import classify, look
+from unabridged.providers.fault_learned import SIZE, Weights, features, second_thought
+from unabridged.providers.fault_wait import header_table
+from unabridged.providers.faults import by_rules, look
+from unabridged.types import OVERFLOWS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,16 +43,15 @@ def main(argv: list[str]) -> dict[str, Any]:
     rows = _rows()
     every = {row["set"] for row in rows}
     print(f"{len(rows)} replies, sets {', '.join(sorted(every))}")
-    # The second thought is what is measured here: the rules are asked without it.
-    rules = [_by_rules(row) for row in rows]
     table: dict[str, Any] = {}
     for name in sorted(every - set(RULES_KNOW)):
         inside = np.array([row["set"] == name for row in rows])
-        likely = _likely(rows, inside)
-        truth = [row["kind"] for row, here in zip(rows, inside, strict=True) if here]
-        told = [kind for kind, here in zip(rules, inside, strict=True) if here]
-        both = [_both(row, kind, each) for row, kind, each in zip(_of(rows, inside), told, likely, strict=True)]
-        alone = [max(each, key=each.__getitem__) for each in likely]
+        weights, asked = _unpacked(_fitted(_of(rows, ~inside))), _of(rows, inside)
+        truth, told = [row["kind"] for row in asked], [row["rules"] for row in asked]
+        likely = [weights.likely(row["seen"]) for row in asked]
+        alone: list[str] = [max(each, key=each.__getitem__) for each in likely]
+        thoughts = [second_thought(row["seen"], row["rules"], weights) for row in asked]
+        both = [kind if thought is None else thought.kind for kind, thought in zip(told, thoughts, strict=True)]
         table[name] = {
             "replies": len(truth),
             "rules": _right(told, truth),
@@ -65,7 +66,7 @@ def main(argv: list[str]) -> dict[str, Any]:
         key: round(sum(each[key] * each["replies"] for each in table.values()) / total, 4)
         for key in ("rules", "learned", "both")
     }
-    counts = {name: sum(row["set"] == name and row["kind"] in learned.OVERFLOWS for row in rows) for name in table}
+    counts = {name: sum(row["set"] == name and row["kind"] in OVERFLOWS for row in rows) for name in table}
     found["overflows"] = round(
         sum(table[n]["overflows"] * count for n, count in counts.items()) / sum(counts.values()), 4
     )
@@ -84,69 +85,38 @@ def _rows() -> list[dict[str, Any]]:
             row["set"] = row.get("set", "AB" if name == "refusals_blind" else "collected")
             row["seen"] = look(row.get("status"), row["body"])
             # What only looks like an overflow has no label but that it is none: it is what the rules say.
-            row["kind"] = row.get("kind") or _by_rules(row)
+            row["rules"] = by_rules(row["seen"], header_table(row.get("headers"))).kind
+            row["kind"] = row.get("kind") or row["rules"]
             rows.append(row)
     return rows
 
 
-def _by_rules(row: dict[str, Any]) -> str:
-    kept = learned.second_thought
-    try:
-        _without(lambda *_: None)
-        return classify(row.get("status"), row["body"], row.get("headers")).kind
-    finally:
-        _without(kept)
-
-
-def _without(thought: Any) -> None:
-    from unabridged.providers import faults
-
-    faults.second_thought = thought
-
-
-def _likely(rows: Sequence[dict[str, Any]], inside: Any) -> list[dict[Any, float]]:
-    kinds, weights, offsets = _fitted(_of(rows, ~inside))
-    return [
-        dict(zip(kinds, learned.shares(learned.features(row["seen"]), weights, offsets).tolist(), strict=True))
-        for row in _of(rows, inside)
-    ]
-
-
-def _fitted(rows: Sequence[dict[str, Any]]) -> tuple[list[str], Any, Any]:
-    """Kinds, weights of shape (places, kinds), offsets: a multinomial logistic regression."""
+def _fitted(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Weights as they are kept: a multinomial logistic regression, in bytes and the step of each kind's."""
     from scipy.sparse import csr_matrix
     from sklearn.linear_model import LogisticRegression
 
-    found = [learned.features(row["seen"]) for row in rows]
+    found = [features(row["seen"]) for row in rows]
     at = np.repeat(np.arange(len(rows)), [len(each) for each in found])
     places = np.concatenate([list(each) for each in found])
     values = np.concatenate([list(each.values()) for each in found])
-    table = csr_matrix((values, (at, places)), shape=(len(rows), learned.SIZE))
+    table = csr_matrix((values, (at, places)), shape=(len(rows), SIZE))
     model = LogisticRegression(C=STRENGTH, max_iter=500).fit(table, [row["kind"] for row in rows])
-    packed = _packed(model.coef_.T.astype(np.float32))
-    return model.classes_.tolist(), packed[0] * packed[1], model.intercept_.astype(np.float32)
-
-
-def _packed(weights: Any) -> tuple[Any, Any]:
-    """Weights as bytes, and the step of each kind's; the small ones are none."""
+    weights = model.coef_.T.astype(np.float32)
     steps = (np.abs(weights).max(axis=0) / 127).astype(np.float32)
     rounded = np.round(weights / steps).astype(np.int8)
     rounded[np.abs(rounded) < EPSILON * 127] = 0
-    return rounded, steps
+    offsets = model.intercept_.astype(np.float32)
+    return {"kinds": np.array(model.classes_.tolist()), "weights": rounded, "steps": steps, "offsets": offsets}
+
+
+def _unpacked(kept: dict[str, Any]) -> Weights:
+    return Weights(kept["kinds"].tolist(), kept["weights"] * kept["steps"], kept["offsets"])
 
 
 def _learn(rows: Sequence[dict[str, Any]]) -> None:
-    kinds, weights, offsets = _fitted(rows)
-    rounded, steps = _packed(weights)
-    np.savez_compressed(_WEIGHTS, kinds=np.array(kinds), weights=rounded, steps=steps, offsets=offsets)
+    np.savez_compressed(_WEIGHTS, **_fitted(rows))
     print(f"{_WEIGHTS.name}: {_WEIGHTS.stat().st_size // 1024} KiB")
-
-
-def _both(row: dict[str, Any], rules: Any, likely: dict[Any, float]) -> str:
-    if row["seen"].elsewhere or row["seen"].sent_ok or not learned.in_english(row["seen"].text):
-        return str(rules)
-    told = learned.decided(rules, likely)
-    return str(rules) if told is None else told.kind
 
 
 def _of(rows: Sequence[dict[str, Any]], inside: Any) -> list[dict[str, Any]]:
@@ -158,10 +128,10 @@ def _right(found: Sequence[str], truth: Sequence[str]) -> float:
 
 
 def _overflows(found: Sequence[str], truth: Sequence[str]) -> tuple[list[str], list[str]]:
-    pairs = [(a, b) for a, b in zip(found, truth, strict=True) if b in learned.OVERFLOWS]
+    pairs = [(a, b) for a, b in zip(found, truth, strict=True) if b in OVERFLOWS]
     return [a for a, _ in pairs], [b for _, b in pairs]
 
 
 def _false(found: Sequence[str], truth: Sequence[str]) -> int:
     pairs = zip(found, truth, strict=True)
-    return sum(a in learned.OVERFLOWS and b not in learned.OVERFLOWS for a, b in pairs)
+    return sum(a in OVERFLOWS and b not in OVERFLOWS for a, b in pairs)

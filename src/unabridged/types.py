@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     Vectors = NDArray[np.float32]
 
 __all__ = [
+    "OVERFLOWS",
     "Chunk",
     "ChunkSet",
     "Fault",
@@ -58,6 +59,8 @@ FaultKind = Literal[
     "timeout",
     "unknown",
 ]
+# Something of the request is too large: fewer or shorter texts would pass.
+OVERFLOWS: frozenset[FaultKind] = frozenset(("input_overflow", "request_overflow", "batch_count"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,12 @@ import zlib
 from collections import Counter
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from unabridged.providers.fault_numerals import languages
+from unabridged.types import OVERFLOWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,10 +30,9 @@ if TYPE_CHECKING:
     from unabridged.providers.fault_seen import Seen
     from unabridged.types import FaultKind
 
-__all__ = ["OVERFLOWS", "SIZE", "Opinion", "decided", "features", "in_english", "second_thought", "shares"]
+__all__ = ["SIZE", "Opinion", "Weights", "features", "second_thought"]
 
 SIZE = 1 << 14  # weights of a kind; features are hashed into them
-OVERFLOWS = frozenset(("input_overflow", "request_overflow", "batch_count"))
 _AT_A_LOSS = frozenset(("unknown", "bad_request", "upstream_error"))  # what the rules say where no rule speaks
 _LONGEST = 1200  # characters: what is said after them is a trace
 _FIGURE = re.compile(r"\d[\d,.]*")
@@ -46,26 +46,39 @@ class Opinion(NamedTuple):
     likely: float
 
 
-def second_thought(seen: Seen, kind: FaultKind) -> Opinion | None:
+class Weights(NamedTuple):
+    """What was learned: a weight for each place and kind, shape (:data:`SIZE`, kinds), and one for each kind alone."""
+
+    kinds: list[FaultKind]
+    table: NDArray[np.float32]
+    offsets: NDArray[np.float32]
+
+    def likely(self, seen: Seen) -> dict[FaultKind, float]:
+        """How likely a reply is of each kind; together one."""
+        found = features(seen)
+        scores = self.offsets + np.fromiter(found.values(), np.float32, len(found)) @ self.table[list(found)]
+        risen = np.exp(scores - scores.max())
+        return dict(zip(self.kinds, (risen / risen.sum()).tolist(), strict=True))
+
+
+def second_thought(seen: Seen, kind: FaultKind, learned: Weights | None = None) -> Opinion | None:
     """Another kind than the rules', where this reader is sure of it and they are not."""
-    if seen.elsewhere or seen.sent_ok or not in_english(seen.text):
+    if seen.elsewhere or seen.sent_ok or not _in_english(seen.text):
         return None
-    kinds, weights, offsets = _learned()
-    likely = shares(features(seen), weights, offsets)
-    told = decided(kind, dict(zip(kinds, likely.tolist(), strict=True)))
+    told = _decided(kind, (learned or _kept()).likely(seen))
     return None if told is not None and told.kind in OVERFLOWS and seen.other_matter else told
 
 
-def in_english(text: str) -> bool:
+def _in_english(text: str) -> bool:
     """Whether a reply is in the language of nearly all that was learned from.
 
-    >>> in_english("you sent more than the model takes"), in_english("limita este 5000 de tokeni"), in_english(" ")
-    (True, False, False)
+    >>> [_in_english(text) for text in ("you sent more than the model takes", "limita este 5000 de tokeni", " ")]
+    [True, False, False]
     """
     return text.isascii() and bool(_WORD.search(text)) and languages(text) in ([], ["en"])
 
 
-def decided(rules: FaultKind, likely: Mapping[FaultKind, float]) -> Opinion | None:
+def _decided(rules: FaultKind, likely: Mapping[FaultKind, float]) -> Opinion | None:
     """The likeliest kind, if it is to stand in the place of the rules'."""
     best = max(likely, key=likely.__getitem__)
     if rules in _AT_A_LOSS:
@@ -76,15 +89,6 @@ def decided(rules: FaultKind, likely: Mapping[FaultKind, float]) -> Opinion | No
         least, most = 0.97, 0.01
     sure = best != rules and likely[best] >= least and likely.get(rules, 0.0) <= most
     return Opinion(best, likely[best]) if sure else None
-
-
-def shares(
-    found: Mapping[int, float], weights: NDArray[np.float32], offsets: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    """How likely each kind is: shape ``(kinds,)``, adding up to one."""
-    scores = offsets + np.fromiter(found.values(), np.float32, len(found)) @ weights[list(found)]
-    risen = np.exp(scores - scores.max())
-    return np.asarray(risen / risen.sum(), dtype=np.float32)
 
 
 def features(seen: Seen) -> dict[int, float]:
@@ -110,7 +114,6 @@ def _parts(words: list[str], status: int | None) -> Iterator[str]:
 
 
 @cache
-def _learned() -> tuple[list[FaultKind], NDArray[np.float32], NDArray[np.float32]]:
+def _kept() -> Weights:
     with (files("unabridged") / "data" / "fault_weights.npz").open("rb") as file, np.load(file) as kept:
-        kinds: list[Any] = kept["kinds"].tolist()
-        return kinds, kept["weights"] * kept["steps"], kept["offsets"]
+        return Weights(kept["kinds"].tolist(), kept["weights"] * kept["steps"], kept["offsets"])

@@ -20,18 +20,17 @@ from unabridged.providers.fault_message import error_for
 from unabridged.providers.fault_numerals import in_digits
 from unabridged.providers.fault_places import find_indices, named_fields
 from unabridged.providers.fault_seen import Seen
-from unabridged.providers.fault_text import Reading, read_reply
+from unabridged.providers.fault_text import read_reply
 from unabridged.providers.fault_wait import header_table, stated_wait, waited_by_headers
 from unabridged.providers.fault_words import normal, spell_out
-from unabridged.types import Fault
+from unabridged.types import OVERFLOWS, Fault
 
 if TYPE_CHECKING:
     from unabridged.providers.fault_numbers import Number, NumberUnit
     from unabridged.types import FaultKind, Scope, Unit
 
-__all__ = ["classify", "error_for", "look"]
+__all__ = ["by_rules", "classify", "error_for", "look"]
 
-_OVERFLOWS = ("input_overflow", "request_overflow", "batch_count")
 _LONGEST_TEXT = 16_000
 # Vertex counts a whole request against this many tokens (its API limits page); more is a model's context.
 _VERTEX_REQUEST_TOKENS = 20_000
@@ -82,17 +81,15 @@ def classify(status: int | None, body: object, headers: object = None, *, provid
     0.176
     """
     del provider
-    seen = look(status, body)
-    kind, confidence = kind_of(seen)
-    waits = header_table(headers)
-    fault = _told(seen, kind, confidence, waits)
+    seen, waits = look(status, body), header_table(headers)
+    fault = by_rules(seen, waits)
     changed = second_thought(seen, fault.kind)
     return fault if changed is None else _told(seen, changed.kind, changed.likely, waits, settled=True)
 
 
-def look(status: object, body: object) -> Seen:
-    """A reply as its readers see it."""
-    return _look(_status(status), read_reply(body))
+def by_rules(seen: Seen, headers: dict[str, str]) -> Fault:
+    """What the rules alone say of a reply."""
+    return _told(seen, *kind_of(seen), headers)
 
 
 def _told(seen: Seen, kind: FaultKind, confidence: float, headers: dict[str, str], *, settled: bool = False) -> Fault:
@@ -102,7 +99,7 @@ def _told(seen: Seen, kind: FaultKind, confidence: float, headers: dict[str, str
     if kind in ("rate_limit", "rate_limit_impossible"):
         found = _rate(seen, plain)
         return replace(found, kind=kind) if settled else found
-    if kind in _OVERFLOWS:
+    if kind in OVERFLOWS:
         return _overflow(seen, plain, settled=kind if settled else None)
     if kind == "output_budget":
         return _budget(seen, plain)
@@ -116,8 +113,9 @@ def _status(status: object) -> int | None:
     return status if type(status) is int and 100 <= status <= 599 else None
 
 
-def _look(status: int | None, reading: Reading) -> Seen:
-    """What the ladder sees. What a reply quotes of the request is read only if it says nothing else."""
+def look(status: object, body: object) -> Seen:
+    """A reply as its readers see it. What it quotes of the request is read only if it says nothing else."""
+    status, reading = _status(status), read_reply(body)
     said = ". ".join(reading.statements or reading.echoes)
     text = in_digits(normal(said[:_LONGEST_TEXT])[:_LONGEST_TEXT])
     codes = " | ".join(spell_out(code) for code in reading.codes[:32])

@@ -18,7 +18,7 @@ from unabridged.providers.models import (
     nearest_model,
     unknown_model,
 )
-from unabridged.types import Limit
+from unabridged.types import OVERFLOWS, Limit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +40,6 @@ __all__ = [
 
 # No model takes less than this many tokens; a smaller figure is a batch size, a dimension, a misreading.
 SMALLEST_TOKENS = 32
-_OVERFLOWS = ("input_overflow", "request_overflow", "batch_count")
 _FIELDS = tuple(f.name for f in fields(Limit))
 _TABLE = """
 CREATE TABLE IF NOT EXISTS learned (
@@ -207,7 +206,7 @@ class ModelLimits:
 
 def _unit_of(fault: Fault) -> str | None:
     """Which field of a limit a refusal is about."""
-    if fault.kind not in _OVERFLOWS:
+    if fault.kind not in OVERFLOWS:
         return None
     if fault.kind == "batch_count" or fault.unit == "inputs":
         return "request_inputs"

@@ -65,25 +65,16 @@ def connect(run: Run, drafts: Mapping[int, Draft]) -> list[dict[str, Any]]:
 def _asked(
     run: Run, drafts: Mapping[int, Draft], window: Sequence[int], entities: Sequence[Found]
 ) -> Iterator[dict[str, Any]]:
-    since, stage, request = time.monotonic(), "link_chunks", run.plan.request
+    since = time.monotonic()
     parts = [f"{n}. {drafts[at].summary.text}" for n, at in enumerate(window, 1)]  # type: ignore[union-attr]
     names = [f"{n}. {entity.name} ({entity.type})" for n, entity in enumerate(entities, 1)]
     said = "\n".join(["Parts:", *parts, "", "Entities:", *names])
     try:
-        answer = run.asker.ask(
-            [{"role": "system", "content": _INSTRUCTION}, {"role": "user", "content": said}],
-            stage=stage,
-            schema=SCHEMA,
-            about=request.text,
-            model=request.models.get(stage),
-            reasoning=request.reasoning.get(stage),
-            cancel=run.cancel,
-        )
+        messages = [{"role": "system", "content": _INSTRUCTION}, {"role": "user", "content": said}]
+        answer = run.ask("link_chunks", messages, SCHEMA, of=run.plan.id)
     except UnabridgedError as error:
-        run.account.add(error.calls, run.plan.id)
         run.note(f"facts between distant chunks were left out: {type(error).__name__}")
         return
-    run.account.add(answer.calls, run.plan.id)
     run.step("connect_chunks", "", since=since)
     together = [{entity.id for entity in drafts[at].entities} for at in window]
     for each in answer.value.get("facts", ()):

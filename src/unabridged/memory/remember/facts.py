@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from unabridged.errors import StoreError, UnabridgedError
+from unabridged.errors import StoreError
 from unabridged.memory.records import Edge, Entity
 from unabridged.memory.remember.resolution import (
     NEW,
@@ -210,21 +210,7 @@ class Facts:
 
     def _ask(self, made: Stating, comparison: Any) -> list[Verdict]:
         run, since = self.run, time.monotonic()
-        request, stage = run.plan.request, "resolve_edges"
-        try:
-            answer = run.asker.ask(
-                comparison.messages,
-                stage=stage,
-                schema=SCHEMA,
-                about=request.text,
-                model=request.models.get(stage),
-                reasoning=request.reasoning.get(stage),
-                cancel=run.cancel,
-            )
-        except UnabridgedError as error:
-            run.account.add(error.calls, made.unit.id)
-            raise
-        run.account.add(answer.calls, made.unit.id)
+        answer = run.ask("resolve_edges", comparison.messages, SCHEMA, of=made.unit.id)
         try:
             verdicts: list[Verdict] = comparison.read(answer.value)
         except Untrusted as error:

@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from unabridged.errors import Cancelled, StoreError
+from unabridged.errors import Cancelled, StoreError, UnabridgedError
 from unabridged.memory.records import Inference
 from unabridged.memory.remember.data import Event
 from unabridged.memory.values import new_id, now
@@ -14,6 +14,7 @@ from unabridged.memory.values import new_id, now
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from unabridged.memory.asking.data import Answer
     from unabridged.memory.memory import Memory
     from unabridged.memory.remember.plan import Plan
     from unabridged.memory.remember.trajectory import Trajectory
@@ -111,6 +112,25 @@ class Run:
         """Something that was not done, and why; once."""
         if said not in self.notes:
             self.notes.append(said)
+
+    def ask(self, stage: str, messages: Sequence[Any], schema: Any, *, of: str) -> Answer:
+        """Ask the model of a stage about the request's text; the calls go on the account of ``of``, come what may."""
+        request = self.plan.request
+        try:
+            answer: Answer = self.asker.ask(
+                messages,
+                stage=stage,
+                schema=schema,
+                about=request.text,
+                model=request.models.get(stage),
+                reasoning=request.reasoning.get(stage),
+                cancel=self.cancel,
+            )
+        except UnabridgedError as error:
+            self.account.add(error.calls, of)
+            raise
+        self.account.add(answer.calls, of)
+        return answer
 
     @property
     def asker(self) -> Any:
