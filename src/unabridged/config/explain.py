@@ -57,13 +57,15 @@ def masked(config: Config) -> dict[str, Any]:
     '********'
     """
     written: dict[str, Any] = config.settings.model_dump(by_alias=True, exclude_none=True)
-    return {key: _without_secrets(value, (key,), config.secrets) for key, value in written.items()}
+    hidden = config.secrets
+    return {key: _without_secrets(value, (key,), hidden) for key, value in written.items()}
 
 
 def explain(config: Config) -> Explanation:
     """Build the embedder, which sends nothing, and say what it works with."""
     with config.embedder() as embedder:
-        figures = (replace(one, value=_hidden(one.value, config.secrets)) for one in _figures(config, embedder))
+        hidden = config.secrets
+        figures = (replace(one, value=_hidden(one.value, hidden)) for one in _figures(config, embedder))
         return Explanation(masked(config), tuple(figures), config.notes)
 
 

@@ -38,20 +38,23 @@ _OF_THE_MODEL = ("fallbacks", "limit", "max_input_chars", "tokenizer")
 class Config:
     """Checked settings, and where they came from. Secrets stay masked in every printed form.
 
-    ``notes`` say what was accepted without effect, ``secrets`` what variables brought in that nothing may print,
-    ``variables`` all that they brought in, by name.
+    ``notes`` say what was accepted without effect, ``variables`` what those of the file brought in, by name.
     """
 
     settings: Settings
     block: Block = field(repr=False)
     notes: tuple[str, ...] = ()
-    secrets: frozenset[str] = field(default=frozenset(), repr=False)
     variables: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
 
     def __repr__(self) -> str:
         from unabridged.config.explain import masked
 
         return f"Config({masked(self)!r}, notes={self.notes!r})"
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """What variables brought in that nothing may print."""
+        return secrets(self.variables)
 
     @property
     def embedding(self) -> EmbeddingSettings:
@@ -169,7 +172,6 @@ def load_config(source: Source | None = None, *, environ: Mapping[str, str] | No
         settings,
         block,
         (*notes, *_without_effect(settings)),
-        secrets(written, variables),
         values_of(written, variables),
     )
 

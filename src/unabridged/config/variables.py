@@ -63,14 +63,17 @@ def references(text: str) -> tuple[str, ...]:
     return tuple(found["name"] for found in _REFERENCE.finditer(text) if found["name"])
 
 
-def secrets(tree: Any, environ: Mapping[str, str]) -> frozenset[str]:
-    """The values of the variables in ``tree`` that are secrets by their names, wherever they stand.
+def secrets(values: Mapping[str, str]) -> frozenset[str]:
+    """The values of variables that are secrets by their names.
 
-    >>> secrets({"baseURL": "https://${HOST}/${A_KEY}/v1"}, {"HOST": "host", "A_KEY": "sk-1234"})
+    >>> secrets({"HOST": "host", "A_KEY": "sk-1234"})
     frozenset({'sk-1234'})
     """
-    brought = values_of(tree, environ).items()
-    return frozenset(value for name, value in brought if _SECRET.search(name) and len(value) >= _SHORTEST)
+    return frozenset(value for name, value in values.items() if _is_secret(name, value))
+
+
+def _is_secret(name: str, value: str) -> bool:
+    return len(value) >= _SHORTEST and _SECRET.search(name) is not None
 
 
 def values_of(tree: Any, environ: Mapping[str, str]) -> dict[str, str]:
@@ -96,7 +99,7 @@ def as_written(message: str, values: Mapping[str, str]) -> str:
     """
     for name, value in values.items():
         message = message.replace(repr(value), f"'${{{name}}}'")
-        if len(value) >= _SHORTEST and _SECRET.search(name):
+        if _is_secret(name, value):
             message = message.replace(value, f"${{{name}}}")
     return message
 
