@@ -3,7 +3,7 @@
 import pytest
 
 from unabridged.memory import Memory
-from unabridged.memory.recall.spelling import forms, plain
+from unabridged.memory.recall.spelling import forms, loosely, plain
 from unabridged.memory.recall.words import coverage, words_in
 
 FOUND = [  # what is asked, what stands there
@@ -181,3 +181,12 @@ def test_r1_the_pieces_of_a_figure_bring_nothing_by_themselves():
     assert words.matched.split() == ["hired", "2020", "12500", "euros"]
     assert words.parted == ("2 020", "12 500")
     assert len(words_in(" ".join(str(number) for number in range(2000, 2060))).parted) == 8
+
+
+@pytest.mark.parametrize("letters", ["abcdefghij", "е", "αε", "كتاب", "에서"])
+def test_r1_a_word_longer_than_any_has_one_spelling_and_no_pattern(texts, letters):
+    word = letters * 20_000
+    assert forms(word) == (word,)
+    assert loosely((word, "wifi")) == loosely(("wifi",))
+    assert loosely((word,)) == ""
+    assert [each.lane for each in texts.recall(word).degraded] == ["vector"]  # these texts have none
