@@ -70,6 +70,25 @@ def thinking(settings, tmp_path, configured):
     place.close()
 
 
+async def test_a_reranker_without_a_key_is_a_note_and_can_be_left_out(
+    tmp_path, configured, monkeypatch, connect, call
+) -> None:
+    monkeypatch.delenv("JINA_API_KEY", raising=False)
+    place = Own(configured(tmp_path, recall={"rerank": {"provider": "jina"}}))
+    try:
+        async with connect(create_server(place)) as client:
+            await call(client, "remember", text="The boiler in the cellar is serviced every May.")
+            for tool, asked in (("recall", "query"), ("query", "question")):
+                found = await call(client, tool, **{asked: "When is the boiler serviced?"})
+                (note,) = [each for each in found["notes"] if each.startswith("rerank: ")]
+                assert note.endswith("recall.rerank.apiKey: found none; give it, or set JINA_API_KEY")
+                found = await call(client, tool, **{asked: "When is the boiler serviced?"}, rerank=False)
+                assert not [each for each in found["notes"] if each.startswith("rerank: ")]
+                assert "May" in str(found)
+    finally:
+        place.close()
+
+
 async def test_every_tool_says_what_it_takes_gives_and_does(server, connect) -> None:
     async with connect(server) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}

@@ -73,6 +73,7 @@ def test_what_http_is_not_told_is_left_to_the_memory():
         "include_history",
         "include_expired",
         "explain",
+        "rerank",
     }
     assert "limit" not in QueryRequest(question="x").model_dump(exclude_none=True)
 
@@ -83,9 +84,9 @@ def test_a_cross_encoder_is_made_closed_and_left_out_on_request(tmp_path, monkey
         HttpReranker, "rerank", lambda self, query, texts: asked.append(len(texts)) or [0.5] * len(texts)
     )
     settings = configured(tmp_path, rerank={"provider": "tei", "baseURL": "http://localhost:9", "batchInputs": 7})
+    reranker = load_config(settings).recall()["rerank"]
+    assert (reranker.shape, reranker.batch) == ("tei", 7)
     with load_config(settings).memory() as memory:
-        reranker = memory.defaults["rerank"]
-        assert (reranker.shape, reranker.batch) == ("tei", 7)
         memory.add_many(TEXTS)
         assert memory.recall("boiler serviced")[0].lanes[-1].lane == "rerank"
         memory.recall("boiler serviced", rerank=False)
@@ -109,7 +110,33 @@ def test_a_cross_encoder_is_made_closed_and_left_out_on_request(tmp_path, monkey
 def test_P3_what_is_wrong_is_named_with_its_place(tmp_path, monkeypatch, recall, said):
     monkeypatch.delenv("COHERE_API_KEY", raising=False)
     with pytest.raises(ConfigError, match=said):
-        load_config(configured(tmp_path, **recall)).memory()
+        load_config(configured(tmp_path, **recall)).recall()
+
+
+@pytest.mark.parametrize(
+    ("rerank", "said"),
+    [
+        ({"provider": "cohere"}, "recall.rerank.apiKey: found none; give it, or set COHERE_API_KEY"),
+        ({"provider": "fastembed"}, "recall.rerank.model: not given; name a cross-encoder of fastembed, or its folder"),
+    ],
+)
+def test_a_cross_encoder_that_cannot_be_had_costs_its_order_alone(tmp_path, monkeypatch, rerank, said):
+    monkeypatch.delenv("COHERE_API_KEY", raising=False)
+    file = tmp_path / "plugin.json"
+    file.write_text(json.dumps(configured(tmp_path / "m", rerank=rerank)), "utf-8")
+    with load_config(file).memory() as memory:
+        memory.remember(TEXTS[0])
+        found = memory.recall("boiler serviced")
+        assert [hit.text for hit in found] == [TEXTS[0]]
+        assert [(each.lane, each.reason) for each in found.degraded] == [("rerank", said)]
+        assert memory.recall("boiler serviced", rerank=False).degraded == ()
+    for command in ("recall", "query"):
+        run = CliRunner().invoke(app, [command, "boiler serviced", "--config", str(file), "--no-rerank"])
+        assert run.exit_code == 0, run.output
+        assert "rerank" not in run.output
+        run = CliRunner().invoke(app, [command, "boiler serviced", "--config", str(file)])
+        assert run.exit_code == 0, run.output
+        assert said in " ".join(run.output.split())
 
 
 def test_P6_explain_says_what_is_in_force_and_hides_the_key(tmp_path):

@@ -89,10 +89,10 @@ def _recall(
     given: dict[str, Any] = {"kind": kind, "session_id": session, "source": source, "metadata": pairs(metadata)}
     given |= {"as_of": as_of, "known_at": known_at, "include_history": history, "include_expired": expired}
     given |= {"kinds": kinds, "lanes": lane, "passes": passes, "diversity": diversity, "threshold": threshold}
+    given["rerank"] = None if rerank else False
     embedder = chosen_embedder(config, model, default=True)
     with opened(uri, dataset, config=config, read_only=True, embedder=embedder) as memory:
         _configure(memory, config)
-        given |= {} if rerank else {"rerank": False}
         found = memory.recall(query, limit=limit, budget_tokens=budget, explain=explain, **given)
     if as_json:
         show(data_of(found))
@@ -123,6 +123,7 @@ def _query(
     known_at: KnownAt = None,
     passes: Passes = None,
     budget: Budget = None,
+    rerank: Rerank = True,
     config: Config = None,
     model: Model = None,
     chat: ChatModel = None,
@@ -138,7 +139,7 @@ def _query(
     ```
     """
     given: dict[str, Any] = {"kind": kind, "session_id": session, "metadata": pairs(metadata)}
-    given |= {"as_of": as_of, "known_at": known_at, "passes": passes}
+    given |= {"as_of": as_of, "known_at": known_at, "passes": passes, "rerank": None if rerank else False}
     embedder = chosen_embedder(config, model, default=True)
     options: dict[str, Any] = {"embedder": embedder, "chat": _chat(config, chat, chat_url)}
     with opened(uri, dataset, config=config, **options) as memory:
@@ -156,8 +157,9 @@ def _configure(memory: Memory, config: str | None) -> None:
     """What the section ``recall`` says, for what the command line does not."""
     if config:
         from unabridged.config import load_config
+        from unabridged.config.build_recall import recall_defaults
 
-        memory.defaults = load_config(config).recall()
+        memory.defaults = recall_defaults(load_config(config))
         memory.own(memory.defaults.get("rerank"))
 
 

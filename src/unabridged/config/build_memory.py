@@ -6,7 +6,7 @@ import os
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
-from unabridged.config.build_recall import build_recall
+from unabridged.config.build_recall import recall_defaults
 from unabridged.config.jsonc import Path, spell
 from unabridged.errors import ConfigError
 from unabridged.providers.chat import Chat
@@ -106,10 +106,9 @@ def build_memory(config: Config, **options: Any) -> Memory:
         given["storage_options"] = _plain(settings.storage_options)
     made: dict[str, Callable[[], Any]] = {"embedder": config.embedder, "chat": config.asker, "websearch": config.search}
     fresh = {name: make() for name, make in made.items() if name not in options}
-    defaults = build_recall(config)
     memory = Memory.open(place, **{**given, **fresh, **options}).own(*fresh.values())
-    memory.defaults = defaults
-    return memory.own(defaults.get("rerank"))
+    memory.defaults = recall_defaults(config)
+    return memory.own(memory.defaults.get("rerank"))
 
 
 def _chats(settings: ChatModelSettings, path: Path) -> Iterator[Chat]:

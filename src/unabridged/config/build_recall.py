@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 from unabridged.config.jsonc import spell
@@ -9,10 +10,12 @@ from unabridged.errors import ConfigError
 from unabridged.providers.rerank import open_reranker
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from unabridged.config.load import Config
     from unabridged.providers.rerank import Reranker
 
-__all__ = ["build_recall"]
+__all__ = ["LateReranker", "build_recall", "recall_defaults"]
 
 _KEYS = {"api_key": "apiKey", "base_url": "baseURL", "batch_inputs": "batchInputs"}
 
@@ -26,9 +29,56 @@ def build_recall(config: Config) -> dict[str, Any]:
     >>> build_recall(load_config({"recall": {"limit": 5, "kinds": ["fact"]}}))
     {'limit': 5, 'kinds': ['fact']}
     """
-    given: dict[str, Any] = config.settings.recall.model_dump(exclude_none=True, exclude={"rerank"})
     reranker = _reranker(config)
-    return given if reranker is None else {**given, "rerank": reranker}
+    return _numbers(config) if reranker is None else {**_numbers(config), "rerank": reranker}
+
+
+def recall_defaults(config: Config) -> dict[str, Any]:
+    """The same for a memory that is opened: a cross-encoder that cannot be had ends no remember and no recall.
+
+    >>> from unabridged.config import load_config
+    >>> recall_defaults(load_config({"recall": {"rerank": {"provider": "fastembed"}}}))
+    {'rerank': LateReranker('fastembed')}
+    """
+    if config.settings.recall.rerank is None:
+        return _numbers(config)
+    return {**_numbers(config), "rerank": LateReranker(config, config.settings.recall.rerank.provider)}
+
+
+class LateReranker:
+    """The cross-encoder of a configuration, opened when it is first asked.
+
+    What is missing, a key or a package, is an error of that call alone: the recall keeps its order and says so.
+    """
+
+    def __init__(self, config: Config, provider: str) -> None:
+        self._config = config
+        self._provider = provider
+        self._mutex = threading.Lock()
+        self._opened: Reranker | None = None
+
+    def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
+        """How well each text answers the query."""
+        with self._mutex:
+            if self._opened is None:
+                self._opened = self._config.recall()["rerank"]
+        return self._opened.rerank(query, texts)
+
+    def close(self) -> None:
+        """Close what was opened."""
+        with self._mutex:
+            opened: Any = self._opened
+            self._opened = None
+        if hasattr(opened, "close"):
+            opened.close()
+
+    def __repr__(self) -> str:
+        """Whose it is."""
+        return f"LateReranker({self._provider!r})"
+
+
+def _numbers(config: Config) -> dict[str, Any]:
+    return config.settings.recall.model_dump(exclude_none=True, exclude={"rerank"})
 
 
 def _reranker(config: Config) -> Reranker | None:

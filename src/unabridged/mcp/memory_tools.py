@@ -32,6 +32,7 @@ Session = Annotated[str | None, Field(description="The conversation or run that 
 AsOf = Annotated[str | None, Field(description="What was true at this moment (ISO 8601).")]
 LONGEST = 1 << 14  # characters of a query: some pages
 HitKind = Literal["passage", "summary", "document", "fact", "entity"]
+Rerank = Annotated[bool, Field(description="false: skip the configured reranker, for speed.")]
 
 
 def register(tools: Toolbox, place: Place) -> None:
@@ -73,6 +74,7 @@ def register(tools: Toolbox, place: Place) -> None:
         budget_tokens: Annotated[
             int | None, Field(ge=64, le=100_000, description="Room for `context`; as configured, or 1,500.")
         ] = None,
+        rerank: Rerank = True,  # noqa: FBT002
         dataset: Dataset = None,
     ) -> Recollection:
         """Find what the memory holds on something: facts, passages, entities, each with its source.
@@ -89,6 +91,7 @@ def register(tools: Toolbox, place: Place) -> None:
             as_of=as_of,
             include_history=include_history,
             budget_tokens=budget_tokens or memory.defaults.get("budget_tokens", 1500),
+            rerank=None if rerank else False,
         )
         return _recollection(found)
 
@@ -100,6 +103,7 @@ def register(tools: Toolbox, place: Place) -> None:
             str | None, Field(description="The session that asks; the question is kept there.")
         ] = None,
         as_of: AsOf = None,
+        rerank: Rerank = True,  # noqa: FBT002
         dataset: Dataset = None,
     ) -> AnswerResult:
         """Answer a question out of the memory alone, every sentence with the passages that it rests on.
@@ -108,7 +112,7 @@ def register(tools: Toolbox, place: Place) -> None:
         that no model has answered: `answer` holds passages to answer from. `recall` lets you read and judge yourself.
         """
         memory = place.memory(dataset, "read", request_of(ctx))
-        return _answer(memory.query(question, asked_in=session_id, as_of=as_of))
+        return _answer(memory.query(question, asked_in=session_id, as_of=as_of, rerank=None if rerank else False))
 
     @tools.removes
     def forget(

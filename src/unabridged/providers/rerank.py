@@ -83,7 +83,7 @@ class HttpReranker:
         address, where, known, variable = _DEFAULTS[shape]
         key = api_key or os.environ.get(variable)
         if key is None and base_url is None and shape != "tei":
-            raise ConfigError("rerank.api_key", f"found none; give api_key, or set {variable}")
+            raise ConfigError("rerank.api_key", f"found none; give it, or set {variable}")
         self.shape, self.model, self.batch = shape, model or known, batch_inputs or _BATCH[shape]
         self._path = path or where
         headers = {"authorization": f"Bearer {key}"} if key else {}

@@ -109,6 +109,27 @@ def test_r4_without_a_chat_model_there_are_passages_and_no_answer_and_that_is_sa
     assert post(client, "query", question="Who composed the violin concerto?")["known"] is False
 
 
+@pytest.mark.parametrize("path", ["recall", "query"])
+@pytest.mark.parametrize(
+    ("rerank", "said"),
+    [
+        ({"provider": "cohere"}, "recall.rerank.apiKey: found none; give it, or set COHERE_API_KEY"),
+        ({"provider": "tei", "baseURL": "http://127.0.0.1:9"}, "the cross-encoder failed: ProviderError"),
+    ],
+)
+def test_r4_a_reranker_that_cannot_be_had_is_told_of_and_can_be_left_out(apps, monkeypatch, path, rerank, said) -> None:
+    monkeypatch.delenv("COHERE_API_KEY", raising=False)
+    client = apps("reranking", recall={"rerank": rerank})
+    asked = {"question" if path == "query" else "query": "When is the boiler serviced?"}
+    post(client, "remember", text="The boiler in the cellar is serviced every May.")
+    found = post(client, path, **asked)
+    assert ("rerank", said) in {(each["lane"], each["reason"]) for each in found["degraded"]}
+    assert "May" in str(found)
+    without = post(client, path, **asked, rerank=False)
+    assert "rerank" not in {each["lane"] for each in without["degraded"]}
+    assert "May" in str(without)
+
+
 def test_a_timeline_and_a_neighbourhood(knowing) -> None:
     line = knowing.get("/v1/gb/entities/alice%20moser/timeline").json()
     assert line["entity"]["name"] == "Alice Moser"

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from unabridged.advice import said
-from unabridged.errors import InputError, StoreError, UnabridgedError
+from unabridged.errors import ConfigError, InputError, MissingExtra, StoreError, UnabridgedError
 from unabridged.memory.recall.data import Citation, Degraded, Hit, Recalled
 from unabridged.memory.recall.densest import densest
 from unabridged.memory.recall.fuse import diverse
@@ -374,6 +374,9 @@ class Recall:
         reranker = as_reranker(self.settings.rerank)
         try:
             scores = reranker.rerank(self.query, [self._text(each) for each in head])
+        except (ConfigError, MissingExtra) as error:  # nobody was asked yet: a key or a package is missing
+            self.degraded.append(Degraded("rerank", said(error), error.advice))
+            return head
         except (UnabridgedError, OSError) as error:
             self.degraded.append(Degraded("rerank", f"the cross-encoder failed: {type(error).__name__}"))
             return head

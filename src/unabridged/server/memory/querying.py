@@ -47,10 +47,16 @@ class Scope(BaseModel):
     include_expired: bool = False
     lanes: list[Lane] | None = Field(default=None, description="Ways to search; default all.")
     passes: Literal[1, 2] | None = Field(default=None, description="2: also the other passages of the documents found.")
+    rerank: bool = Field(default=True, description="false: not in the order of the configured cross-encoder; quicker.")
     diversity: float | None = Field(default=None, ge=0, le=1, description="How much hits should differ.")
     threshold: float | None = Field(default=None, ge=0, le=1, description="Least score of a hit.")
     recency: float | None = Field(default=None, gt=0, le=1e6, description="Age in days that counts half as much.")
     prefer_session: str | None = Field(default=None, description="Put forward what was said in this session.")
+
+    def options(self, *without: str) -> dict[str, Any]:
+        """What the memory takes; what is not given is as it is configured."""
+        given = self.model_dump(exclude={*without, "rerank"}, exclude_none=True)
+        return given if self.rerank else {**given, "rerank": False}
 
 
 class RecallRequest(Scope):
@@ -109,7 +115,7 @@ class QueryAnswer(BaseModel):
 @router.post("/query", responses=told(QueryAnswer), operation_id="query")
 async def _query(request: Request, memory: Read, given: QueryRequest) -> Response:
     """Answer a question out of the memory: every sentence cites its sources and is held against them."""
-    options = given.model_dump(exclude={"question", "session_id", "of_session"}, exclude_none=True)
+    options = given.options("question", "session_id", "of_session")
     work = partial(memory.query, given.question, asked_in=given.session_id, session_id=given.of_session, **options)
     found = await in_thread(server_of(request), work, cancellable=False)
     return reply(request, answer_of(found, given.session_id))
@@ -121,8 +127,7 @@ def _recall(request: Request, memory: Read, given: RecallRequest) -> Response:
 
     `pack` holds it ready for a prompt; `degraded` says what could not be searched, and why.
     """
-    options = given.model_dump(exclude={"query"}, exclude_none=True)
-    found = memory.recall(given.query, **options)
+    found = memory.recall(given.query, **given.options("query"))
     return reply(request, {**found.to_dict(), "degraded": _degraded(found.degraded)})
 
 
