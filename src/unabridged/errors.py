@@ -24,7 +24,8 @@
     ├── RememberFailed                    a long text failed at one chunk: which, what is stored, how to go on
     ├── StoreError                        the memory: a lost lease, a refused commit, a newer schema
     │   ├── Conflict                      another writer moved the head
-    │   └── NotFound (LookupError)        an artifact, entity, edge, session or dataset that is not there
+    │   ├── NotFound (LookupError)        an artifact, entity, edge, session or dataset that is not there
+    │   └── Taken                         a name, a place or a state that something else has, which must go first
     ├── JobError                          a batch job that cannot go on: what, where, how to resume
     └── MissingExtra (ImportError)        an optional package, and the extra that installs it
     UnknownTokens (UserWarning)           the model's vocabulary does not know much of a text
@@ -69,6 +70,7 @@ __all__ = [
     "SegmentFallback",
     "SettingCorrected",
     "StoreError",
+    "Taken",
     "UnabridgedError",
     "UnknownScript",
     "UnknownTokens",
@@ -275,6 +277,10 @@ class Conflict(StoreError):
 
 class NotFound(StoreError, LookupError):
     """What was asked for is not in the dataset."""
+
+
+class Taken(StoreError):
+    """Something is in the way that the caller can let go of: a snapshot of that name, one that holds what should go."""
 
 
 class JobError(UnabridgedError):

@@ -19,6 +19,7 @@ from unabridged.errors import (
     NotFound,
     ProviderError,
     RememberFailed,
+    Taken,
 )
 
 __all__ = ["FAULT", "INTERRUPTED", "PROVIDER", "SOME_FAILED", "TERMINATED", "USAGE", "drain", "exit_code", "leave_now"]
@@ -37,7 +38,7 @@ def exit_code(error: BaseException) -> int:
     >>> exit_code(ConfigError("embedding.model", "…")), exit_code(OSError())
     (2, 4)
     """
-    if isinstance(error, ConfigError | InputError | JobError | MissingExtra | NotFound):
+    if isinstance(error, ConfigError | InputError | JobError | MissingExtra | NotFound | Taken):
         return USAGE
     if isinstance(error, ProviderError | ModelMismatch | ChatError | RememberFailed):
         return PROVIDER

@@ -35,9 +35,7 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Callable, Mapping
 
-__all__ = ["NO_DATASET", "Catalog", "DatasetInfo", "files_of", "local_path", "named_place", "untouched"]
-
-NO_DATASET = "the dataset is not there; list the datasets for those that are"
+__all__ = ["Catalog", "DatasetInfo", "files_of", "local_path", "missing", "named_place", "untouched"]
 
 CATALOG = "unabridged_datasets"
 LEASES = "unabridged_leases"
@@ -68,6 +66,11 @@ def named_place(uri: object) -> str:
         return str(uri)
     found = "an empty string" if isinstance(uri, str) else type(uri).__name__
     raise InputError(f"uri: found {found}, expected a folder, memory:// or an address such as s3://bucket/x")
+
+
+def missing(name: str) -> NotFound:
+    """The error for a dataset that is not there."""
+    return NotFound(f"no dataset {name[:64]!r} is in this place", advice="list_datasets")
 
 
 def untouched(uri: str) -> bool:
@@ -173,7 +176,11 @@ class Catalog:
         """Remove a dataset with its vectors and files (SPEC A28)."""
         info = self.find(name)
         if info is None:
-            raise NotFound(NO_DATASET)
+            raise missing(name)
+        self.discard(info)
+
+    def discard(self, info: DatasetInfo) -> None:
+        """The same, of the one that was found: never another one that has its name by now."""
         with held(self._lock("catalog")):
             self._catalog().delete(equals("id", info.id))
             self._sweep()

@@ -38,6 +38,7 @@ class Deletion:
     images: tuple[str, ...] = ()
     reopened: tuple[str, ...] = ()
     reworded: tuple[str, ...] = ()
+    series: tuple[str, ...] = ()
 
 
 def checked_policy(value: str) -> str:

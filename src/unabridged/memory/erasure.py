@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from unabridged.embedding.embedder import Embedder
 from unabridged.embedding.forgetting import forget
-from unabridged.errors import InputError, StoreError
+from unabridged.errors import InputError, Taken
 from unabridged.memory import snapshots
 from unabridged.memory.catalog import local_path
 from unabridged.memory.deletion import Deletion, descendants, remove
@@ -112,7 +112,7 @@ def purge(memory: Memory, *, drop_snapshots: bool = False, wait: float = 0.0) ->
 def _let_go_of_snapshots(memory: Memory, *, drop: bool) -> None:
     named = memory.snapshots()
     if named and not drop:
-        raise StoreError(f"{len(named)} snapshot(s) hold the old versions", advice="drop_snapshots")
+        raise Taken(f"{len(named)} snapshot(s) hold the old versions", advice="drop_snapshots")
     for snapshot in named:
         memory.drop_snapshot(snapshot.name)
 
@@ -121,7 +121,7 @@ def _wait_for_readers(memory: Memory, wait: float) -> None:
     end = time.monotonic() + wait
     while standing := len(memory.store.place.readers.standing()):
         if time.monotonic() >= end:
-            raise StoreError(f"{standing} registered reader(s) hold old versions", advice="wait_readers")
+            raise Taken(f"{standing} registered reader(s) hold old versions", advice="wait_readers")
         time.sleep(0.05)
 
 
@@ -192,7 +192,7 @@ def erase(
         raise InputError("erase: name a session_id, a source, metadata or artifacts")
     named = memory.snapshots()
     if named and not drop_snapshots:
-        raise StoreError(f"{len(named)} snapshot(s) hold what is to be erased", advice="drop_snapshots")
+        raise Taken(f"{len(named)} snapshot(s) hold what is to be erased", advice="drop_snapshots")
     doomed = memory.store.ask(lambda view: _doomed(view, where, artifacts))
     texts = [record.text for record in memory.artifacts.many(doomed)]
     # Kept vectors and answers first: of an erasure that is killed later, nobody could tell what to forget.

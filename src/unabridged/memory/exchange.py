@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from unabridged.errors import InputError, StoreError
+from unabridged.errors import InputError, Taken
 from unabridged.memory.lock import held
 from unabridged.memory.schema import (
     OUTSIDE,
@@ -43,9 +43,10 @@ if TYPE_CHECKING:
     from unabridged.memory.dataset import Handle
     from unabridged.memory.memory import Memory
 
-__all__ = ["FORMAT", "Manifest", "export", "import_"]
+__all__ = ["FORMAT", "Manifest", "checked", "export", "import_"]
 
 FORMAT = 1
+KINDS = ("jsonl", "parquet")
 ROWS = 8192
 _KEPT = tuple(name for name in OUTSIDE if name != "snapshots")  # a snapshot names versions of its own store
 _KEYS: Mapping[str, tuple[str, ...]] = {
@@ -75,7 +76,7 @@ class Manifest:
 @told("exporting")
 def export(memory: Memory, path: Path, kind: str) -> Manifest:
     """Write one state to a folder that is not there yet; under another name until it is whole."""
-    if kind not in {"jsonl", "parquet"}:
+    if kind not in KINDS:
         raise InputError(f"format: found {kind!r}, expected 'jsonl' or 'parquet'")
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise InputError(f"{path}: is there already; export to a new folder")
@@ -198,12 +199,18 @@ def _sealed(path: Path) -> dict[str, Any]:
 # -- import -----------------------------------------------------------------------------------------
 
 
-def import_(memory: Memory, path: Path) -> Manifest:
-    """Bring an export into an empty dataset: checked first, files and queues next, then all rows in one commit."""
+def checked(path: Path) -> Manifest:
+    """What an export says that it holds, once that is found to be there and whole."""
     manifest = _manifest(path)
     _check(manifest, path)
+    return manifest
+
+
+def import_(memory: Memory, path: Path, manifest: Manifest | None = None) -> None:
+    """Bring an export into an empty dataset: checked first, files and queues next, then all rows in one commit."""
+    manifest = manifest or checked(path)
     if memory.artifacts.counts().documents or memory.entities.count():
-        raise StoreError("the dataset to import into is not empty; choose another name")
+        raise Taken("the dataset to import into is not empty; choose another name for it")
     for key in manifest.files:
         memory.images.files.write(key, (path / "files" / key).read_bytes())
     guard = memory.store.place.outside
@@ -212,24 +219,26 @@ def import_(memory: Memory, path: Path) -> Manifest:
         with contextlib.nullcontext() if guard is None else held(guard):
             if place.count():  # of an import that was killed before its commit
                 place.delete("true")
-            for rows in _read(path, manifest, table):
-                place.append(_fitted(rows, place.schema))
+            for rows in _read(path, manifest, table, place.schema):
+                place.append(rows)
     memory.store.turn(lambda writing: _import_tables(writing, path, manifest))
     memory.upkeep.after_commit(memory.store.view().head.seq)
-    return manifest
 
 
 def _manifest(path: Path) -> Manifest:
     try:
-        raw = json.loads((path / "manifest.json").read_text("utf-8"))
-        manifest = Manifest(**raw)
-    except (OSError, ValueError, TypeError):
+        manifest = Manifest(**json.loads((path / "manifest.json").read_text("utf-8")))
+        newer = manifest.format > FORMAT or manifest.schema > SCHEMA_VERSION
+        named = [said["file"] for said in manifest.tables.values()]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
         raise InputError(f"{path}: has no manifest.json of an unabridged export") from None
-    if manifest.format > FORMAT or manifest.schema > SCHEMA_VERSION:
+    if newer:
         raise InputError(
             f"{path}: format {manifest.format}, schema {manifest.schema}, newer than this library's "
             f"{FORMAT} and {SCHEMA_VERSION}: upgrade unabridged"
         )
+    if manifest.kind not in KINDS or named != [f"{table}.{manifest.kind}" for table in manifest.tables]:
+        raise InputError(f"{path}: its manifest.json names files that no export has")
     return manifest
 
 
@@ -253,8 +262,8 @@ def _import_tables(writing: Writing, path: Path, manifest: Manifest) -> None:
         handle = writing.touch(table)
         if table in VECTOR_TABLES and width:
             handle.add_columns([vector_field(width, settings["vector_type"])])
-        for rows in _read(path, manifest, table):
-            handle.append(_fitted(rows, handle.schema))
+        for rows in _read(path, manifest, table, handle.schema):
+            handle.append(rows)
     writing.move(settings=settings)
 
 
@@ -266,7 +275,7 @@ def _fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
-def _read(path: Path, manifest: Manifest, table: str) -> Iterator[pa.Table]:
+def _read(path: Path, manifest: Manifest, table: str, schema: pa.Schema) -> Iterator[pa.Table]:
     said = manifest.tables.get(table)
     if said is None:
         return
@@ -274,11 +283,14 @@ def _read(path: Path, manifest: Manifest, table: str) -> Iterator[pa.Table]:
         _parquet(path / said["file"]) if manifest.kind == "parquet" else _lines(path / said["file"], table, manifest)
     )
     waiting: list[pa.Table] = []
-    for rows in batches:
-        waiting.append(rows)
-        if sum(each.num_rows for each in waiting) >= 8 * ROWS:  # large fragments from the start
-            yield pa.concat_tables(waiting)
-            waiting = []
+    try:
+        for rows in batches:
+            waiting.append(_fitted(rows, schema))
+            if sum(each.num_rows for each in waiting) >= 8 * ROWS:  # large fragments from the start
+                yield pa.concat_tables(waiting)
+                waiting = []
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, pa.ArrowException):
+        raise InputError(f"{path}: {said['file']} does not hold what an export of {table} holds") from None
     if waiting:
         yield pa.concat_tables(waiting)
 

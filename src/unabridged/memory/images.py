@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from unabridged.errors import InputError, NotFound, StoreError
 from unabridged.memory import snapshots
+from unabridged.memory.catalog import files_of
 from unabridged.memory.gather import Gathered, identity
 from unabridged.memory.objects import file_system
 from unabridged.memory.paging import Page, metadata_where, optional, page
@@ -28,9 +29,10 @@ from unabridged.memory.where import among, batched, both, equals
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from unabridged.memory.catalog import Catalog, DatasetInfo
     from unabridged.memory.commits import Draft, Source, Store
 
-__all__ = ["ArrowFiles", "Files", "FolderFiles", "HereFiles", "Images", "media_type"]
+__all__ = ["ArrowFiles", "Files", "FolderFiles", "HereFiles", "Images", "files_in", "media_type"]
 
 MAX_IMAGE_BYTES = 32 << 20  # 32 MiB: above the 20 MB that providers take for one image
 
@@ -205,6 +207,16 @@ class ArrowFiles:
 
         selector = fs.FileSelector(self._at[1], recursive=True, allow_not_found=True)
         return [info.base_name for info in self._at[0].get_file_info(selector) if info.is_file]
+
+
+def files_in(catalog: Catalog, info: DatasetInfo) -> Files:
+    """Where a dataset's files are kept."""
+    folder = catalog.files(info)
+    if folder is not None:
+        return FolderFiles(folder)
+    if catalog.lake.uri.startswith("memory://"):
+        return HereFiles()
+    return ArrowFiles(files_of(catalog.lake, info.id), catalog.lake.options)
 
 
 class Images:

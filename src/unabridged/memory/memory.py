@@ -6,15 +6,15 @@ import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from unabridged.errors import InputError, NotFound, StoreError
-from unabridged.memory import erasure, exchange, snapshots
+from unabridged.errors import InputError, StoreError
+from unabridged.memory import erasure, exchange, forgetting, snapshots
 from unabridged.memory.asking.asking import asker_of
-from unabridged.memory.catalog import NO_DATASET, Catalog, DatasetInfo, files_of, named_place, untouched
+from unabridged.memory.catalog import Catalog, DatasetInfo, missing, named_place, untouched
 from unabridged.memory.commits import Fixed, Source, Store, View
 from unabridged.memory.deletion import Deletion, checked_policy, remove, withdraw
 from unabridged.memory.filling import refill
 from unabridged.memory.gather import identity
-from unabridged.memory.images import ArrowFiles, Files, FolderFiles, HereFiles, Images
+from unabridged.memory.images import Images, files_in
 from unabridged.memory.migration import migrate
 from unabridged.memory.outside import Ledger, Models, Outside
 from unabridged.memory.recall.methods import Recalling
@@ -84,7 +84,7 @@ class Memory(Recalling, Remembering):
         store.committed = self.upkeep.after_commit
         self._catalog = catalog
         self.series = SeriesShelf(store, self.source)
-        self.images = Images(store, self.source, _files(catalog, info))
+        self.images = Images(store, self.source, files_in(catalog, info))
         self.models = Models(store, "models")
         self.inferences = Ledger(store, "inferences")
         self.pending: Outside[Pending] = Outside(store, "pending")
@@ -130,12 +130,12 @@ class Memory(Recalling, Remembering):
             )
         looking, place = not create or read_only or snapshot is not None, named_place(uri)
         if looking and untouched(place):
-            raise NotFound(NO_DATASET)
+            raise missing(dataset)
         catalog = Catalog(place, storage_options=storage_options, lock=lock)
         info = catalog.find(dataset)
         if info is None:
             if looking:
-                raise NotFound(NO_DATASET)
+                raise missing(dataset)
             info = catalog.create(dataset, {"vector_type": vector_type})
         store = Store(catalog.place(info), grace=grace, read_only=read_only or snapshot is not None)
         migrate(store)
@@ -166,7 +166,7 @@ class Memory(Recalling, Remembering):
         """Delete a dataset whole, with its vectors and files (SPEC A28)."""
         place = named_place(uri)
         if untouched(place):
-            raise NotFound(NO_DATASET)
+            raise missing(dataset)
         Catalog(place, storage_options=storage_options).drop(dataset)
 
     def close(self) -> None:
@@ -271,10 +271,23 @@ class Memory(Recalling, Remembering):
     def withdraw(self, *, entities: Iterable[Entity | str] = (), edges: Iterable[Edge | str] = ()) -> Deletion:
         """Take entities, with the facts at them, and facts out of the graph; the texts that state them stay.
 
-        What a withdrawn fact had ended is open again. One commit, or :class:`~unabridged.errors.NotFound`.
+        As if they had never been read: what a withdrawn fact had ended is open again. One commit, or
+        :class:`~unabridged.errors.NotFound`. A fact that was true and is no longer has ended: :meth:`end` it.
         """
         ids = [identity(each) for each in entities], [identity(each) for each in edges]
         return self.store.commit(lambda draft: withdraw(draft, entities=ids[0], edges=ids[1]))
+
+    def end(self, edge: Edge | str, *, at: Any = None, text: str | None = None, artifact: Any = None) -> Edge:
+        """Say that a fact ended, ``at`` a moment (default: now); it stays, with its end. The fact as it is then.
+
+        ``text`` says so and is stored, or ``artifact`` does, which is stored already; deleting that opens the fact
+        again. One that has ended before then keeps its end.
+        """
+        return forgetting.end(self, edge, at=at, text=text, artifact=artifact)
+
+    def forget(self, ids: Iterable[str], *, unsupported: str | None = None) -> Deletion:
+        """Delete records by their ids, of whatever kind: see :mod:`unabridged.memory.forgetting`."""
+        return forgetting.forget(self, ids, unsupported=unsupported)
 
     def embed_missing(self, *, limit: int | None = None) -> int:
         """Give a vector to everything that has none (stored without an embedder); how many got one."""
@@ -368,16 +381,15 @@ class Memory(Recalling, Remembering):
 
     @classmethod
     def import_(cls, path: str | Path, uri: str | Path, *, dataset: str = DATASET, **options: Any) -> Memory:
-        """Make a dataset of an export; it must not exist, or be empty."""
+        """Make a dataset of an export; it must not exist, or be empty. An import that fails leaves none behind."""
+        manifest = exchange.checked(Path(path))
+        before = {each.id for each in cls.datasets(uri, storage_options=options.get("storage_options"))}
         memory = cls.open(uri, dataset=dataset, **options)
-        exchange.import_(memory, Path(path))
+        try:
+            exchange.import_(memory, Path(path), manifest)
+        except BaseException:
+            memory.close()
+            if memory.info.id not in before and not memory.store.view().head.seq:
+                memory._catalog.discard(memory.info)  # noqa: SLF001 - its own class
+            raise
         return memory
-
-
-def _files(catalog: Catalog, info: DatasetInfo) -> Files:
-    folder = catalog.files(info)
-    if folder is not None:
-        return FolderFiles(folder)
-    if catalog.lake.uri.startswith("memory://"):
-        return HereFiles()
-    return ArrowFiles(files_of(catalog.lake, info.id), catalog.lake.options)

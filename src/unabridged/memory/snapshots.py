@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from unabridged.errors import NotFound, StoreError
+from unabridged.errors import NotFound, Taken
 from unabridged.memory.commits import Store, View, Writing
 from unabridged.memory.head import Head
 from unabridged.memory.migration import migrate
@@ -45,7 +45,7 @@ def take(store: Store, name: str) -> Snapshot:
 
     def turn(writing: Writing) -> Snapshot:
         if _shelf(store).count(equals("name", name)):
-            raise StoreError("a snapshot of that name exists; drop it first or choose another name")
+            raise Taken("a snapshot of that name exists", advice="drop_snapshot")
         head = writing.head
         made = Snapshot(
             id=new_id(),
