@@ -383,7 +383,7 @@ def test_a_column_that_is_not_there_sends_nothing_and_leaves_no_trace(bench: Ben
         source = SourceSettings((bench.jsonl([{"key": "a", "txt": "one"}]),), id="key")
         settings = bench.settings(source, bench.out("out.parquet"), Remote(server.url))
         for work in (run_job, retry_job, dry_run):
-            with pytest.raises(ConfigError, match="has no column 'text'; its first 1 lines have key, txt"):
+            with pytest.raises(ConfigError, match="has no column 'text'; its one line has key, txt"):
                 work(settings)
         assert server.total == 0
         assert list_jobs(settings.folder) == []

@@ -224,6 +224,8 @@ def _plan(settings: Any, *, as_json: bool, quiet: bool) -> None:
 
     with Counting(quiet=quiet) as counting:
         found = dry_run(settings, progress=counting.step)
+    for said in () if quiet else found.notes:
+        warn(said)
     put(_json(found.to_dict()) if as_json else planned(found))
 
 

@@ -6,7 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Self
 
-from unabridged.cli.console import note, number, seconds
+from unabridged.cli.console import note, number, seconds, warn
 from unabridged.cli.progress import Pace
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ class JobLine:
         self._bar: Any = None
         self._task: Any = None
         self._told = time.monotonic()
+        self._said: set[str] = set()
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty() and not self._quiet:
@@ -45,6 +46,7 @@ class JobLine:
     def step(self, progress: JobProgress) -> None:
         """The run has come so far."""
         now = time.monotonic()
+        self._warn(progress.notes)
         self._pace.total = progress.total or progress.rows
         self._pace.add(progress.rows, now=now)
         if self._bar is not None:
@@ -53,6 +55,17 @@ class JobLine:
             self._told = now
             total = f" of {number(progress.total)}" if progress.total else ""
             note(f"{number(progress.rows)}{total} rows, {self._about(progress)}")
+
+    def _warn(self, notes: tuple[str, ...]) -> None:
+        """What is to be said before anything is paid for, once, above the line."""
+        fresh = [said for said in notes if said not in self._said]
+        self._said.update(fresh)
+        if fresh and self._bar is not None:
+            self._bar.stop()
+        for said in fresh:
+            warn(said)
+        if fresh and self._bar is not None:
+            self._bar.start()
 
     def _about(self, progress: JobProgress) -> str:
         rate, left = self._pace.rate(), self._pace.left()

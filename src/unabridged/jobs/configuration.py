@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -11,12 +12,13 @@ from unabridged.jobs.journal import FILE, Journal
 from unabridged.jobs.places import is_remote
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from unabridged.embedding.plan import Cutting
     from unabridged.jobs.settings import JobSettings
 
-__all__ = ["admit", "begun", "configuration_of", "forked", "opened"]
+__all__ = ["admit", "begun", "configuration_of", "foreseen", "forked", "opened"]
 
 
 def configuration_of(settings: JobSettings) -> dict[str, Any]:
@@ -51,29 +53,21 @@ def configuration_of(settings: JobSettings) -> dict[str, Any]:
         embedder.close()
 
 
-def admit(journal: Journal, settings: JobSettings) -> bool:
-    """Note the configuration of a new job, or compare it with that of a known one; whether to fork."""
-    now, before = configuration_of(settings), journal.get("configuration")
-    changed = [] if before is None else [key for key in now if now[key] != before.get(key)]
-    if changed and journal.untouched:  # a run that embedded nothing binds nobody
-        journal.forget()
-        before, changed = None, []
-    if not changed:
-        if before is None:
-            journal.set("configuration", now)
-        journal.set("price", settings.price)
-        if settings.origin:
-            journal.set("origin", dict(settings.origin))
-        return False
-    if settings.on_change == "fork":
-        return True
-    said = "; ".join(
-        _told(key, before.get(key), now[key]) for key in changed if key != "fingerprint" or len(changed) == 1
-    )
-    raise JobError(
-        f"{settings.id}: was begun otherwise ({said}). Put that back to go on, "
-        "or begin another job: --on-change fork, or another --name"
-    )
+def admit(journal: Journal, settings: JobSettings) -> str | None:
+    """Note the configuration of a new job, or compare it with that of a known one: what has changed, if it binds."""
+    now = configuration_of(settings)
+    before = _binding(journal, settings.place)
+    said = None if before is None else _changes(before, now)
+    if said is not None:
+        return said
+    if before is None:
+        if journal.get("configuration") is not None:
+            journal.forget()
+        journal.set("configuration", now)
+    journal.set("price", settings.price)
+    if settings.origin:
+        journal.set("origin", dict(settings.origin))
+    return None
 
 
 def begun(place: Path) -> bool:
@@ -84,21 +78,59 @@ def begun(place: Path) -> bool:
         return bool(journal.runs())
 
 
-def opened(settings: JobSettings) -> tuple[JobSettings, Journal]:
-    """The journal, if it is of this job; of a fork, if that is what another configuration means."""
+def opened(settings: JobSettings) -> tuple[JobSettings, Journal, tuple[str, ...]]:
+    """The journal, if it is of this job; of a fork, if that is what another configuration means: then it is told."""
     journal = Journal(settings.place)
     try:
-        fork = admit(journal, settings)
+        changed = admit(journal, settings)
+        other = None if changed is None else _other(settings, changed)
     except BaseException:
         journal.close()
         raise
-    if not fork:
-        return settings, journal
+    if other is None:
+        return settings, journal, ()
     journal.close()
-    other = forked(settings)
     journal = Journal(other.place)
     admit(journal, other)
-    return other, journal
+    return other, journal, (f"{settings.id} was begun otherwise ({changed}): this is {_named(other)}",)
+
+
+def foreseen(settings: JobSettings) -> JobSettings:
+    """The job that a run would open, which may be a fork. Raises as the run would; nothing is written."""
+    if not (settings.place / FILE).exists():
+        return settings
+    with Journal(settings.place, read_only=True) as journal:
+        before = _binding(journal, settings.place)
+    changed = None if before is None else _changes(before, configuration_of(settings))
+    return settings if changed is None else _other(settings, changed)
+
+
+def _other(settings: JobSettings, changed: str) -> JobSettings:
+    """The fork, or a refusal that says what it would be."""
+    fork = forked(settings)
+    if settings.on_change == "fork":
+        return fork
+    raise JobError(
+        f"{settings.id}: was begun otherwise ({changed}). Put that back to go on, "
+        f"or begin another job: --on-change fork ({_named(fork)}), or another --name"
+    )
+
+
+def _named(job: JobSettings) -> str:
+    into = f"the column {job.sink.column}" if job.sink.format == "column" else job.sink.target
+    return f"{job.id}, into {into}"
+
+
+def _binding(journal: Journal, place: Path) -> dict[str, Any] | None:
+    """The configuration that holds the name: a run that embedded nothing, and paid for nothing, binds nobody."""
+    paid = any(path.stat().st_size for path in (place / "answers").glob("*.answers"))
+    return None if journal.untouched and not paid else journal.get("configuration")
+
+
+def _changes(before: dict[str, Any], now: dict[str, Any]) -> str | None:
+    changed = [key for key in now if now[key] != before.get(key)]
+    told = [key for key in changed if key != "fingerprint"] or changed
+    return "; ".join(_told(key, before.get(key), now[key]) for key in told) or None
 
 
 def _cutting(plan: Cutting | None) -> str:
@@ -112,25 +144,27 @@ def _told(key: str, before: Any, now: Any) -> str:
 
 
 def forked(settings: JobSettings) -> JobSettings:
-    """The same job under the next free name, with an output of its own."""
-    base, place = settings.id, settings.place.parent
-    number = 2
-    while (place / f"{base}-{number}" / FILE).exists() and not _same(settings, f"{base}-{number}", number):
-        number += 1
-    return _numbered(settings, f"{base}-{number}", number)
+    """The same job under the next free name: it writes where it is told to, unless a job of these names does so."""
+    taken: list[dict[str, Any]] = []
+    names = (f"{settings.id}-{number}" if number > 1 else settings.id for number in itertools.count(1))
+    for number, name in enumerate(names, 1):
+        other = _numbered(settings, name, number, taken)
+        before = None
+        if (other.place / FILE).exists():
+            with Journal(other.place, read_only=True) as journal:
+                before = _binding(journal, other.place)
+        if number > 1 and (before is None or before == configuration_of(other)):
+            return other
+        taken += [] if before is None else [before]
+    raise AssertionError
 
 
-def _same(settings: JobSettings, name: str, number: int) -> bool:
-    other = _numbered(settings, name, number)
-    with Journal(other.place, read_only=True) as journal:
-        return bool(journal.get("configuration") == configuration_of(other))
-
-
-def _numbered(settings: JobSettings, name: str, number: int) -> JobSettings:
+def _numbered(settings: JobSettings, name: str, number: int, taken: Sequence[Mapping[str, Any]]) -> JobSettings:
     sink = settings.sink
-    if sink.format == "column":
+    mine = settings.places((sink.target,)) if sink.target else []
+    if sink.format == "column" and any(each["sink.column"] == sink.column for each in taken):
         sink = replace(sink, column=f"{sink.column}_{number}")
-    elif sink.format != "memory":
+    elif sink.format not in {"column", "memory"} and any(each["sink"] == mine for each in taken):
         sink = replace(sink, target=_beside(sink.target, number))
     return replace(settings, name=name, sink=sink)
 

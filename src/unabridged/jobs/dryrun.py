@@ -9,13 +9,14 @@ from __future__ import annotations
 import threading
 import time
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unabridged.errors import UnknownTokens
 from unabridged.jobs.answers import SEGMENT_BYTES
+from unabridged.jobs.configuration import foreseen
 from unabridged.jobs.embed import CHEAP, run_shard
 from unabridged.jobs.journal import FILE, Journal
 from unabridged.jobs.meter import Meter, Metered
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from unabridged.embedding.embedder import Embedder
     from unabridged.jobs.settings import JobSettings
     from unabridged.jobs.shard import Shard
-    from unabridged.jobs.source import Part
+    from unabridged.jobs.source import Part, Source
     from unabridged.types import Provider, Request
 
 __all__ = ["DryRun", "dry_run"]
@@ -46,7 +47,8 @@ _LOCAL_TOKENS_A_SECOND = 7000.0  # of the embedded model on a core (FINDINGS §5
 class DryRun:
     """What is left to do: rows, of which some are done before, blank or unreadable; what they need, and cost.
 
-    ``seconds`` is a guess, ``bytes`` the size of the vectors, ``known`` counts rows that the cache answers.
+    ``seconds`` is a guess, ``bytes`` the size of the vectors, ``known`` counts rows that the cache answers; ``notes``
+    are what is to be said of the source.
     """
 
     rows: int
@@ -62,6 +64,7 @@ class DryRun:
     cost: float | None
     seconds: float
     bytes: int
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
@@ -82,12 +85,14 @@ def dry_run(settings: JobSettings, *, progress: Callable[[int], None] | None = N
     """
     began = time.monotonic()
     pretended = _Pretended()
+    settings = foreseen(settings)
+    source = open_source(settings.reading)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknownTokens)
         embedder = _opened(settings, pretended)
         try:
             total = _Total()
-            for shard in _waiting(settings, total):
+            for shard in _waiting(settings, source, total):
                 result = run_shard(shard, settings, embedder=embedder)
                 total.rows += len(shard)
                 total.blank += len(result.skipped)
@@ -98,7 +103,8 @@ def dry_run(settings: JobSettings, *, progress: Callable[[int], None] | None = N
                 total.known += result.usage.cached
                 if progress is not None:
                     progress(total.rows)
-            return _summed(total, pretended, embedder, settings, time.monotonic() - began)
+            found = _summed(total, pretended, embedder, settings, time.monotonic() - began)
+            return replace(found, notes=tuple(getattr(source, "remarks", ())))
         finally:
             embedder.close()
 
@@ -139,8 +145,7 @@ def _waits(embedder: Embedder, pretended: _Pretended) -> float:
     return pretended.requests / embedder.concurrency * _SECONDS_A_REQUEST
 
 
-def _waiting(settings: JobSettings, total: _Total) -> Iterator[Shard]:
-    source = open_source(settings.reading)
+def _waiting(settings: JobSettings, source: Source, total: _Total) -> Iterator[Shard]:
     parts = list(source.parts())
     done = _done(settings, parts)
     for part in parts:

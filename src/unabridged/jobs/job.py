@@ -100,11 +100,10 @@ def _run(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnknownTokens)  # a line each for a million rows helps nobody
-            settings, journal = opened(settings)
+            settings, journal, said = opened(settings)
             with journal:
-                job = _Job(
-                    settings, journal, source, open_target(settings, journal), progress, cancel or threading.Event()
-                )
+                target = open_target(settings, journal)
+                job = _Job(settings, journal, source, target, progress, cancel or threading.Event(), said)
                 return job.run(runner, observer, retry=retry)
     except BaseException:
         if fresh and not begun(settings.place):
@@ -124,6 +123,7 @@ class _Job:
     target: Target
     progress: Callable[[JobProgress], None] | None
     cancel: threading.Event
+    said: tuple[str, ...] = ()
     halt: threading.Event = field(default_factory=threading.Event)
     parts: list[Part] = field(default_factory=list)
     states: dict[int, tuple[Part, PartState]] = field(default_factory=dict)
@@ -162,6 +162,7 @@ class _Job:
             observer=observer,
         )
         self.before = self.meter.spent
+        self.tick(now=True)
         try:
             self.embed(runner, retry=retry)
             status, reason = self.ended()
@@ -349,6 +350,7 @@ class _Job:
                 cost=cost_of(spent.tokens, self.settings.price),
                 seconds=moment - self.began,
                 phase=phase,
+                notes=self.remarks,
             )
         )
 
@@ -381,6 +383,11 @@ class _Job:
         """What is to be said of vectors that are there all the same, and of the source as far as it was read."""
         told = (f"{warned:,} texts, the first: {self.journal.get('warning')}",) if warned else ()
         return (*told, *(getattr(self.source, "notes", ()) if self.tried else ()))
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is to be said before the source is read."""
+        return (*self.said, *getattr(self.source, "remarks", ()))
 
 
 def _resume(settings: JobSettings) -> str:

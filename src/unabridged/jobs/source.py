@@ -30,6 +30,7 @@ __all__ = [
     "check_schema",
     "format_of",
     "kept_columns",
+    "listed",
     "no_column",
     "of_these",
     "open_source",
@@ -205,8 +206,17 @@ def no_column(where: str, name: str, names: Sequence[str], *, of: str = "it has"
     >>> str(no_column("rows.csv", "body", ["id", "text"]))
     "rows.csv: has no column 'body'; it has id, text"
     """
+    return ConfigError(where, f"has no column {name!r}; {of} {listed(names)}")
+
+
+def listed(names: Sequence[str]) -> str:
+    """The names of columns in a message.
+
+    >>> listed(["id", "text"])
+    'id, text'
+    """
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ConfigError(where, f"has no column {name!r}; {of} {', '.join(names[:_NAMED]) or 'none'}{more}")
+    return ", ".join(names[:_NAMED]) + more if names else "none"
 
 
 def refuse_ours(wanted: Sequence[str]) -> None:

@@ -6,21 +6,21 @@ lines have no schema, and a type told from the first of them would be wrong for 
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import csv
 import io
 import itertools
 import json
-import sys
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from unabridged.errors import ConfigError, UnreadableFile
+from unabridged.errors import InputError, UnreadableFile
+from unabridged.jobs.line_files import LineFile, Replayed, known_encoding
 from unabridged.jobs.places import find
-from unabridged.jobs.source import Part, Rows, kept_columns, no_column, other_columns, refuse_ours
+from unabridged.jobs.source import Part, Rows, kept_columns, listed, no_column, other_columns, refuse_ours
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
@@ -33,7 +33,8 @@ _BATCH = 4096
 _BATCH_CHARACTERS = 4_000_000
 _LOOKED = 1000  # lines that are looked at for a column that no line so far has: it is misspelt, not left out
 _STDIN = "-"
-_ENDINGS = (".jsonl", ".ndjson", ".csv", ".tsv", ".gz", ".zst", ".zstd", ".bz2")
+_PACKED = (".gz", ".zst", ".zstd", ".bz2")
+_ENDINGS = (".jsonl", ".ndjson", ".csv", ".tsv", *_PACKED)
 _FIELD_LIMIT = 1 << 30  # characters of one CSV field; Python's own default is 131,072
 
 
@@ -53,108 +54,110 @@ class LineSource:
     def __init__(self, settings: SourceSettings, kind: str) -> None:
         self._settings = settings
         self._kind = kind
-        self._encoding = _known(settings.encoding)
-        self._looked: list[bytes] = []  # lines of standard input, which are there but once
+        self._encoding = known_encoding(settings.encoding)
         self._absent = dict.fromkeys(_named(settings))  # columns to keep that no line so far had
         self._rows_read = 0
+        self._encodings: dict[str, None] = {}  # what was assumed of them
+        self._early: tuple[str, ...] = ()
         refuse_ours(_named(settings))
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is to be said before the first row is read: guessed encodings, columns that the first lines lack."""
+        return (*self._encodings, *self._early)
+
+    @property
     def notes(self) -> tuple[str, ...]:
-        """Columns to keep that stood in no line: left out everywhere, or misspelt."""
-        return tuple(f"column {name!r} is in none of {self._rows_read:,} lines" for name in self._absent)
+        """The same when all is read: columns to keep that stood in no line, left out everywhere or misspelt."""
+        absent = (f"column {name!r} is in none of {self._rows_read:,} lines" for name in self._absent)
+        return (*self._encodings, *absent)
 
     def parts(self) -> Iterator[Part]:
-        """A file each. Standard input is a part that is new each time, so its rows are told by their content."""
+        """A file each. Standard input is a part that is new each time, so its rows are told by their content.
+
+        Raises where the first lines, or a header, show that no row can be read as it is asked for.
+        """
         parts = [part for path in self._settings.paths for part in self._parts(path)]
-        if self._kind == "jsonl" and not self._looked:
+        if self._kind == "jsonl":
             self._look(parts)
-        elif self._kind == "csv":
+        else:
             self._check_headers(parts)
+        for part in parts:
+            if isinstance(part.at, Replayed):
+                part.at.rewind()
         yield from parts
 
     def read(self, part: Part, start: int = 0) -> Iterator[Rows]:
         """The rows of a file; those before ``start`` are passed over without being parsed, where lines are rows."""
-        with self._open(part) as stream, _read(part.name):
+        with self._opened(part) as file, file.whole():
             number = start
-            records = self._json(stream, start) if self._kind == "jsonl" else self._csv(stream, part.name, start)
+            records = self._json(file, start) if self._kind == "jsonl" else self._csv(file, start)
             while some := _some(records, self._settings.text):
                 yield self._rows(some, part.name, number)
                 number += len(some)
 
     def _parts(self, path: str) -> Iterator[Part]:
         if path == _STDIN:
-            yield Part(_STDIN, f"read {time.time_ns()}")
+            yield Part(_STDIN, f"read {time.time_ns()}", None, Replayed())
             return
         for place in find(path, self._settings.storage, endings=_ENDINGS, leave_out=self._settings.leave_out):
             yield Part(place.name, place.identity, None, place, place.lasting)
 
     def _look(self, parts: list[Part]) -> None:
-        """Raise where none of the first lines has a column that is asked for; where some have it, others fail alone."""
-        names: dict[str, None] = {}
-        wanted = [name for name in (self._settings.text, self._settings.id) if name is not None]
-        left = _LOOKED
+        """Raise where none of the first lines has what is asked for; where some have it, others fail alone."""
+        first = _First(self._settings)
         for part in parts:
-            for record in self._first(part, left):
-                left -= 1
-                names.update(dict.fromkeys(record.fields or ()))
-                if all(name in names for name in wanted):
+            with self._opened(part) as file, file.whole():
+                if not first.takes(self._json(file, 0)):
                     return
-        missing = next(name for name in wanted if name not in names)
-        if names:
-            raise no_column(parts[0].name, missing, list(names), of=f"its first {_LOOKED - left:,} lines have")
-
-    def _first(self, part: Part, most: int) -> Iterator[_Record]:
-        with self._open(part) as stream, _read(part.name):
-            for line in itertools.islice(_filled(stream), most):
-                if part.name == _STDIN:
-                    self._looked.append(line)
-                yield _parsed(line, self._encoding)
+        first.refuse(parts[0].name)
+        self._early = first.remarks
 
     def _check_headers(self, parts: list[Part]) -> None:
         """Raise for a file whose header has not what is asked for."""
         for part in parts:
-            if part.name != _STDIN:
-                with (
-                    self._open(part) as stream,
-                    _read(part.name),
-                    contextlib.closing(self._csv(stream, part.name, 0)) as records,
-                ):
-                    next(records, None)
+            with (
+                self._opened(part) as file,
+                file.whole(),
+                contextlib.closing(self._csv(file, 0)) as records,
+            ):
+                next(records, None)
 
-    def _open(self, part: Part) -> Any:
-        if part.name == _STDIN:
-            stream = getattr(sys.stdin, "buffer", sys.stdin)
-            looked, self._looked = self._looked, []
-            return contextlib.nullcontext(itertools.chain(looked, stream) if looked else stream)
-        return io.BufferedReader(part.at.stream(), 1 << 20)
+    def _opened(self, part: Part) -> LineFile:
+        raw = part.at if isinstance(part.at, Replayed) else part.at.stream()
+        # JSON is UTF-8 by its own rules (RFC 8259), and a line with bad bytes fails alone; of CSV nobody says anything.
+        file = LineFile(raw, part.name, self._encoding, is_utf8=self._kind == "jsonl")
+        self._encodings |= dict.fromkeys(f"{part.name}: {note}" for note in file.notes)
+        return file
 
-    def _json(self, stream: Any, start: int) -> Iterator[_Record]:
-        for at, line in enumerate(_filled(stream)):
-            if at >= start:
-                yield _parsed(line, self._encoding)
+    def _json(self, file: LineFile, start: int) -> Iterator[_Record]:
+        return (_parsed(file, line) for line in itertools.islice(file.lines(), start, None))
 
-    def _csv(self, stream: Any, name: str, start: int) -> Generator[_Record]:
+    def _csv(self, file: LineFile, start: int) -> Generator[_Record]:
         csv.field_size_limit(_FIELD_LIMIT)
-        text = io.TextIOWrapper(stream, self._encoding, newline="")
-        plain = name.lower()
-        for packed in (".gz", ".zst", ".zstd", ".bz2"):
+        text = io.TextIOWrapper(file.stream, file.encoding, "surrogateescape", newline="")
+        plain = file.name.lower()
+        for packed in _PACKED:
             plain = plain.removesuffix(packed)
         reader = csv.reader(text, delimiter="\t" if plain.endswith(".tsv") else ",", strict=True)
         try:
             header = next(reader, [])
             if header:
-                kept_columns(self._settings, header, name)
+                kept_columns(self._settings, header, file.name)
             for at, values in enumerate(row for row in reader if row):
                 if at < start:
                     continue
-                fits = len(values) == len(header)
-                wrong = f"line {reader.line_num}: {len(values)} fields, expected {len(header)}"
-                yield _Record(dict(zip(header, values, strict=True))) if fits else _Record(None, wrong)
+                where = f"line {reader.line_num}"
+                if not _encodable("".join(values)):
+                    yield _Record(None, f"{where}: not {file.encoding.upper()}")
+                elif len(values) != len(header):
+                    yield _Record(None, f"{where}: {len(values)} fields, expected {len(header)}")
+                else:
+                    yield _Record(dict(zip(header, values, strict=True)))
         except UnicodeDecodeError as error:
-            raise UnreadableFile(name, f"not {error.encoding.upper()} near line {reader.line_num}") from None
+            raise UnreadableFile(file.name, f"not {error.encoding.upper()} near line {reader.line_num + 1}") from None
         except csv.Error as error:
-            raise UnreadableFile(name, f"line {reader.line_num}: {error}") from None
+            raise UnreadableFile(file.name, f"line {reader.line_num}: {error}") from None
         finally:
             text.detach()
 
@@ -180,29 +183,68 @@ class LineSource:
 
     def _taken(self, record: _Record) -> tuple[str | None, str | None, str | None]:
         """The id, the text, and what is wrong with the record."""
-        fields, settings = record.fields, self._settings
-        if fields is None:
-            return None, None, record.error
+        settings, fields = self._settings, record.fields or {}
         named = None if settings.id is None else _as_text(fields.get(settings.id))
-        text = fields.get(settings.text)
-        if not isinstance(text, str):
-            found = "missing" if text is None else f"a {type(text).__name__}, expected a string"
-            return named, None, f"{settings.text!r} is {found}"
-        if not _encodable(text):
-            return named, None, f"{settings.text!r} has half of a surrogate pair"
+        wrong = _why_not(record, settings.text)
+        if wrong is not None:
+            return named, None, wrong
         if settings.id is not None and named is None:
-            return None, None, f"{settings.id!r} is missing"
-        return named, text, None
+            return None, None, _missing(settings.id)
+        return named, fields[settings.text], None
 
 
-@contextlib.contextmanager
-def _read(name: str) -> Iterator[None]:
-    """What goes wrong while a file is read: it is cut off in the middle of what is packed, or its disk fails."""
-    try:
-        yield
-    except (OSError, EOFError) as error:
-        said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise UnreadableFile(name, f"cannot be read to its end: {said[:160].lower().rstrip('.')}") from None
+class _First:
+    """The first lines of a source: which columns they have, and whether any of them can be read."""
+
+    def __init__(self, settings: SourceSettings) -> None:
+        self._text, self._wanted = settings.text, [settings.text, *([settings.id] if settings.id else [])]
+        self._named = _named(settings)
+        self._columns: dict[str, None] = {}
+        self._wrong: Counter[str] = Counter()
+        self._readable = 0
+        self._lines = 0
+
+    def takes(self, records: Iterator[_Record]) -> bool:
+        """Whether more need be looked at after these."""
+        for record in itertools.islice(records, _LOOKED - self._lines):
+            self._lines += 1
+            self._columns |= dict.fromkeys(record.fields or ())
+            wrong = _why_not(record, self._text)
+            if wrong is None or wrong == _missing(self._text):
+                self._readable += 1
+            else:
+                self._wrong[wrong] += 1
+            if self._readable and all(name in self._columns for name in (*self._wanted, *self._named)):
+                return False
+        return True
+
+    def refuse(self, where: str) -> None:
+        """Raise for a column that none of them has, if they are all there are or must have it; for lines of no use."""
+        for name in self._columns and self._wanted:
+            if name not in self._columns:
+                raise no_column(where, name, list(self._columns), of=self._all("has", "have"))
+        if self._wrong and not self._readable:
+            ((why, _),) = self._wrong.most_common(1)
+            raise InputError(f"{where}: {self._all('is', 'are all')} of no use: {why}")
+        if self._lines < _LOOKED and self._columns:
+            for name in self._missing:
+                raise no_column(where, name, list(self._columns), of=self._all("has", "have"))
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Columns to keep that may come later."""
+        return tuple(
+            f"column {name!r} is in none of the first {self._lines:,} lines, which have {listed(list(self._columns))}"
+            for name in (self._missing if self._columns else ())
+        )
+
+    @property
+    def _missing(self) -> list[str]:
+        return [name for name in self._named if name not in self._columns]
+
+    def _all(self, one: str, several: str) -> str:
+        first = "first " if self._lines == _LOOKED else ""
+        return f"its {first}{self._lines:,} lines {several}" if self._lines > 1 else f"its one line {one}"
 
 
 def _some(records: Iterator[_Record], text: str) -> list[_Record]:
@@ -218,13 +260,9 @@ def _some(records: Iterator[_Record], text: str) -> list[_Record]:
     return some
 
 
-def _filled(stream: Any) -> Iterator[bytes]:
-    return (line for line in stream if line.strip())
-
-
-def _parsed(line: bytes, encoding: str) -> _Record:
+def _parsed(file: LineFile, line: bytes) -> _Record:
     try:
-        found = json.loads(line.decode(encoding))
+        found = json.loads(file.decoded(line))
     except UnicodeDecodeError as error:
         return _Record(None, f"not {error.encoding.upper()} at byte {error.start} of the line")
     except (ValueError, RecursionError):
@@ -234,17 +272,24 @@ def _parsed(line: bytes, encoding: str) -> _Record:
     return _Record(None, f"a {type(found).__name__}, expected an object")
 
 
+def _why_not(record: _Record, name: str) -> str | None:
+    """Why a record has no text."""
+    if record.fields is None:
+        return record.error
+    text = record.fields.get(name)
+    if text is None:
+        return _missing(name)
+    if not isinstance(text, str):
+        return f"{name!r} is a {type(text).__name__}, expected a string"
+    return None if _encodable(text) else f"{name!r} has half of a surrogate pair"
+
+
+def _missing(name: str) -> str:
+    return f"{name!r} is missing"
+
+
 def _named(settings: SourceSettings) -> list[str]:
     return [name for name in settings.keep if name not in ("*", settings.text, settings.id)]
-
-
-def _known(encoding: str | None) -> str:
-    """An encoding that there is; UTF-8 with or without its mark."""
-    try:
-        name = codecs.lookup(encoding or "utf-8").name
-    except LookupError:
-        raise ConfigError("source.encoding", f"{encoding} is not an encoding that Python knows") from None
-    return "utf-8-sig" if name == "utf-8" else name
 
 
 def _as_text(value: Any) -> str | None:
@@ -254,6 +299,8 @@ def _as_text(value: Any) -> str | None:
 
 
 def _encodable(text: str) -> bool:
+    if text.isascii():
+        return True
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -24,7 +24,11 @@ REQUESTS = "requests.log"
 
 @dataclass(frozen=True, slots=True)
 class JobProgress:
-    """How far a run has come. ``total`` is the rows of the source, if they are known without reading it."""
+    """How far a run has come. ``total`` is the rows of the source, if they are known without reading it.
+
+    ``rows`` are those noted and those that are embedded of what is under way. ``notes`` are what is to be said of the
+    source before a text of it is embedded.
+    """
 
     rows: int
     total: int | None
@@ -35,6 +39,7 @@ class JobProgress:
     cost: float | None
     seconds: float
     phase: str = "embedding"
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

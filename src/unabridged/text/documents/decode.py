@@ -17,7 +17,7 @@ from unabridged.errors import UnreadableFile
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["decode"]
+__all__ = ["decode", "encoding_of"]
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -34,6 +34,8 @@ _DECLARED = re.compile(
     re.IGNORECASE,
 )
 _PRESCAN = 4096
+_WINDOWS, _AS_WINDOWS = "cp1252", "not UTF-8, read as Windows-1252"
+_STRAY = "\ufffd"
 _HIGH_RUN = re.compile(rb"[\x80-\xff]+")
 # What is still met undeclared; a guess of a Mac's or a DOS code page is nearly always a wrong one.
 _IN_USE = re.compile(r"cp125\d|cp874|cp932|cp949|gb|big5|shift_jis|euc|koi8|iso8859|iso2022|tis|johab|utf")
@@ -84,6 +86,36 @@ def decode(
     return _guess(data, source)
 
 
+def encoding_of(
+    head: bytes, source: object = "bytes", *, charset: str | None = None, is_utf8: bool = False
+) -> tuple[str, tuple[str, ...]]:
+    """The encoding of a file that is read line by line, as its ``head`` tells it, and what had to be assumed.
+
+    The rules and errors are those of :func:`decode` with ``unfit="refuse"``; ``is_utf8``: what neither the user nor
+    a mark calls otherwise is UTF-8, whatever is in it. UTF-16 and UTF-32 come with the order of their bytes, so that
+    a line can be decoded alone.
+
+    >>> encoding_of("naïve".encode("utf-16-be"), charset="utf-16-be"), encoding_of("naïve".encode("utf-16"))
+    (('utf-16-be', ()), ('utf-16-le', ()))
+    """
+    named = charset or next(_marked(head), None)
+    if named is not None:
+        try:
+            name = codecs.lookup(named).name
+        except LookupError:
+            raise UnreadableFile(source, f"{named} is not an encoding that Python knows") from None
+        big = head.startswith((codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE))
+        return f"{name}-{'be' if big else 'le'}" if name in {"utf-16", "utf-32"} else name, ()
+    if is_utf8:
+        return "utf-8", ()
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)  # it may end within a character
+    except UnicodeDecodeError as error:
+        fits = _fitting(head, source, error.start)
+        return fits, (_AS_WINDOWS,) if fits == _WINDOWS else ()
+    return "utf-8", ()
+
+
 def _marked(data: bytes) -> Iterator[str]:
     """What a byte order mark says."""
     return (encoding for mark, encoding in _MARKS if data.startswith(mark))
@@ -126,16 +158,25 @@ def _bare_utf16(data: bytes) -> str | None:
 
 def _salvaged(data: bytes, source: object, at: int) -> tuple[str, tuple[str, ...]]:
     """Not UTF-8: text with a few stray bytes, Western European text, or an error."""
+    if _fitting(data, source, at) == _WINDOWS:
+        return data.decode(_WINDOWS), (_AS_WINDOWS,)
     text = data.decode("utf-8", "replace")
-    stray = text.count("\ufffd")
+    return text, (f"{text.count(_STRAY)} bytes are not UTF-8 (the first at {at}), read as U+FFFD",)
+
+
+def _fitting(data: bytes, source: object, at: int) -> str:
+    """What bytes are in that are not UTF-8 at ``at``: UTF-8 with a few stray ones, Western European, or an error."""
+    text = data.decode("utf-8", "replace")
+    stray = text.count(_STRAY)
     letters = sum(len(run) for run in re.findall(r"[^\x00-\x7f]+", text)) - stray
     if letters >= 4 * stray:
-        return text, (f"{stray} bytes are not UTF-8 (the first at {at}), read as U+FFFD",)
+        return "utf-8"
     runs = _HIGH_RUN.findall(data)
     # Languages written in Latin letters have their accents apart; other scripts have runs of high bytes.
     if sum(len(run) == 1 for run in runs) >= 0.9 * len(runs):
         with contextlib.suppress(UnicodeDecodeError):
-            return data.decode("cp1252"), ("not UTF-8, read as Windows-1252",)
+            data.decode(_WINDOWS)
+            return _WINDOWS
     raise UnreadableFile(source, f"not UTF-8 (byte {at}); say what it is in, such as --encoding gb18030")
 
 
