@@ -16,6 +16,7 @@ from servers import Server, covered, holds, refuse
 
 from unabridged import Chunking, Embedder, Limit
 from unabridged.embedding.pieces import Call
+from unabridged.embedding.results import Progress
 from unabridged.errors import (
     BudgetExhausted,
     ConfigError,
@@ -734,6 +735,37 @@ def test_progress_counts_up_to_all() -> None:
     assert seen[-1].tokens_done >= seen[-1].tokens * 0.99
     assert (seen[0].texts, seen[-1].texts_done) == (3, 3)
     assert len(seen) >= 4
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_progress_counts_every_text_once_however_it_came_to_its_vector(announced, tmp_path) -> None:
+    """Sent, sent twice, cut, cut again after a refusal, found in the cache whole or in part, asked for by others."""
+    long = prose(6000)
+    texts = ["a", "a", long, prose(3000, seed=3), "", long, "z", prose(300), *(f"text {i}" for i in range(40))]
+    limit = Limit(input_tokens=512, request_inputs=3)
+    made = embedder(
+        Server(limit=limit, announced=announced), cache=str(tmp_path), concurrency=2, empty="skip", on_error="report"
+    )
+    for given in (["z", prose(3000, seed=3)], texts, [*texts, long + " And a word more."], texts):
+        seen: list[Progress] = []
+        result = made.embed_detailed(given, progress=seen.append)
+        assert not result.failed
+        assert (seen[-1].texts, seen[-1].texts_done) == (len(given) - given.count(""),) * 2
+        assert [p.texts_done for p in seen] == sorted(p.texts_done for p in seen)
+        assert seen[-1].tokens_done >= seen[-1].tokens * 0.99
+
+
+def test_progress_costs_the_same_for_each_answer_however_many_texts_there_are() -> None:
+    """A count over all texts after each answer made a call of n texts cost n times n."""
+
+    def spent(texts: int) -> float:
+        made = embedder(Server(limit=Limit(input_tokens=512, request_inputs=1)), concurrency=1)
+        began = time.process_time()
+        made.embed_detailed([f"text {i}" for i in range(texts)], progress=lambda _: None)
+        return time.process_time() - began
+
+    spent(100)
+    assert spent(4000) < 20 * spent(400)
 
 
 def test_L12_the_report_says_when_one_vector_says_little() -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from unabridged.embedding.settings import Settings
     from unabridged.types import Vector, Vectors
 
-__all__ = ["complete", "outcome", "pooled"]
+__all__ = ["outcome", "pooled"]
 
 _log = logging.getLogger("unabridged")
 
@@ -35,7 +35,7 @@ _MANY_CHUNKS = 8
 _LITTLE_IN_COMMON = 0.15
 
 
-def complete(document: Document) -> bool:
+def _complete(document: Document) -> bool:
     """Whether all of a document's vectors are there."""
     if document.error is not None:
         return False
@@ -44,7 +44,7 @@ def complete(document: Document) -> bool:
 
 def pooled(document: Document, settings: Settings) -> Entry | None:
     """The document's entry: as it was cached, or pooled now; ``None`` if it is not complete."""
-    if document.entry is not None or not complete(document):
+    if document.entry is not None or not _complete(document):
         return document.entry if document.error is None else None
     if not document.cut:
         piece = document.pieces[0]

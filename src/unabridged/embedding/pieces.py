@@ -31,6 +31,7 @@ class Document:
     key: bytes = b""
     tokens: int = 0
     pieces: list[Piece] = field(default_factory=list, repr=False)
+    landed: int = 0  # pieces that have their vectors, where somebody watches
     cut: bool = False
     truncated: bool = False
     entry: Entry | None = None

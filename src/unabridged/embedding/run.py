@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import time
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from unabridged.embedding.cache import Entry
 from unabridged.embedding.fingerprint import key
-from unabridged.embedding.outcomes import complete, outcome, pooled
+from unabridged.embedding.outcomes import outcome, pooled
 from unabridged.embedding.pieces import Document, Piece
 from unabridged.embedding.plan import Chunking, cut_text, fitting, in_force
 from unabridged.embedding.results import Progress
@@ -80,7 +81,8 @@ class Run:
         self._mine: set[bytes] = set()
         self._left: list[Piece] = []
         self._work: Work | None = None
-        self._tokens_done = self._tokens_all = 0
+        self._tokens_done = self._tokens_all = self._texts_done = 0
+        self._found: list[Piece] = []  # with vectors of the cache, or of others, that are not counted yet
 
     @property
     def is_light(self) -> bool:
@@ -106,6 +108,11 @@ class Run:
         self._look_up_pieces([p for d in documents for p in d.pieces])
         self._look_again()
         self._tokens_all = sum(d.tokens for d in documents)
+        for document in documents if self._progress is not None else ():
+            if document.entry is not None and not document.pieces:
+                self._tokens_done += document.tokens
+                self._texts_done += len(document.indices)
+        self._count(())
         self._report()
 
     def _distinct(self) -> dict[str, Document]:
@@ -213,6 +220,7 @@ class Run:
                 leader.twins.append(piece)
             else:
                 piece.vector, piece.unknown, piece.cached = leader.vector, leader.unknown, leader.cached
+                self._found.append(piece)
         return fresh
 
     def _take_cached(self, pieces: list[Piece]) -> None:
@@ -224,10 +232,10 @@ class Run:
                 self._accept(piece, entry)
                 self._land(piece.key, entry)
 
-    @staticmethod
-    def _accept(piece: Piece, entry: Entry) -> None:
+    def _accept(self, piece: Piece, entry: Entry) -> None:
         for one in (piece, *piece.twins):
             one.vector, one.unknown, one.cached = entry.vector, entry.unknown, True
+            self._found.append(one)
             if not one.tokens:
                 one.tokens = entry.tokens or 0
 
@@ -252,8 +260,8 @@ class Run:
             return
         settled, work.settled = work.settled, []
         entries = {}
+        self._count(settled)
         for piece in settled:
-            self._tokens_done += piece.tokens
             if not piece.follows and piece.vector is not None:
                 entries[piece.key] = Entry(piece.vector, piece.tokens, None, piece.unknown)
         if self.settings.cache is not None and entries:
@@ -284,6 +292,7 @@ class Run:
         elif again and work is not None and work.error is not None:
             for piece in again:
                 piece.document.error = piece.document.error or work.error
+        self._count(())
 
     def release(self) -> None:
         """Whatever happened: nobody waits for this call for ever."""
@@ -325,18 +334,27 @@ class Run:
         self._take_cached(fresh)
         return children
 
+    def _count(self, fresh: Iterable[Piece]) -> None:
+        """Pieces that have their vectors now: for whoever watches, at a cost that does not grow with the call."""
+        found, self._found = self._found, []
+        if self._progress is None:
+            return
+        for piece in itertools.chain(found, fresh):
+            document = piece.document
+            document.landed += 1
+            self._tokens_done += piece.tokens
+            if document.landed == len(document.pieces):
+                self._texts_done += len(document.indices)
+
     def _report(self) -> None:
         if self._progress is None:
             return
-        done = sum(len(d.indices) for d in self._documents.values() if complete(d))
-        cached = sum(p.tokens for d in self._documents.values() for p in d.pieces if p.cached)
-        known = sum(d.tokens for d in self._documents.values() if d.entry is not None and not d.pieces)
         self._progress(
             Progress(
                 texts=len(self.texts) - len(self.blank),
-                texts_done=done,
-                tokens=max(self._tokens_all, self._tokens_done + cached + known),
-                tokens_done=self._tokens_done + cached + known,
+                texts_done=self._texts_done,
+                tokens=max(self._tokens_all, self._tokens_done),
+                tokens_done=self._tokens_done,
                 requests=self.requests + (self._work.requests if self._work is not None else 0),
                 seconds=time.monotonic() - self._started,
             )
