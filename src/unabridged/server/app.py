@@ -17,7 +17,7 @@ from unabridged.server import health, metrics
 from unabridged.server.faults import no_text, problem_of
 from unabridged.server.frame import Frame
 from unabridged.server.gateway import direct
-from unabridged.server.openapi import document_of
+from unabridged.server.openapi import document_of, operation_id
 from unabridged.server.problems import Problem, problem_response
 from unabridged.server.settings import ServerSettings
 from unabridged.server.state import Server
@@ -64,6 +64,7 @@ def create_app(config: Config | None = None, *, settings: ServerSettings | None 
         redoc_url=None,
         lifespan=_living,
         redirect_slashes=False,
+        generate_unique_id_function=operation_id,
         description="Embeddings for text of any length, and a memory that keeps its sources.",
     )
     app.state.server = server

@@ -2,15 +2,16 @@
 
 from dataclasses import asdict
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 
 from unabridged.server.auth import needs
-from unabridged.server.memory.saying import told
+from unabridged.server.saying import told
+from unabridged.server.strict import known_parameters
 from unabridged.server.wire import dumps
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/v1/gb", tags=["keeping"], dependencies=[needs("admin")])
+router = APIRouter(prefix="/v1/gb", tags=["keeping"], dependencies=[needs("admin"), Depends(known_parameters)])
 
 
 @router.get("/configuration", responses=told(), operation_id="get_configuration")

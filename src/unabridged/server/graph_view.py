@@ -4,13 +4,14 @@ import hashlib
 import threading
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from unabridged.memory import Memory
 from unabridged.server.etags import is_known
 from unabridged.server.graph_data import Drawings, cloud_of, graph_of
 from unabridged.server.memory.access import Read
-from unabridged.server.memory.saying import read
+from unabridged.server.saying import read
+from unabridged.server.strict import known_parameters
 from unabridged.server.wire import dumps
 
 __all__ = ["router"]
@@ -18,7 +19,7 @@ __all__ = ["router"]
 MOST_NODES = 20_000
 _making = threading.Lock()
 
-router = APIRouter(prefix="/v1/gb/graph", tags=["graph"])
+router = APIRouter(prefix="/v1/gb/graph", tags=["graph"], dependencies=[Depends(known_parameters)])
 
 Limit = Annotated[int, Query(ge=1, le=MOST_NODES, description="Points drawn; what is left out is counted.")]
 

@@ -13,6 +13,7 @@ from starlette.requests import Request  # noqa: TC002 -- FastAPI reads it at run
 from starlette.responses import Response
 
 from unabridged.server.auth import needs
+from unabridged.server.saying import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,7 +101,10 @@ def _head(name: str, kind: str, about: str) -> Iterator[str]:
     summary="Counts for Prometheus",
     response_class=Response,
     dependencies=[needs(None)],
-    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "In its text format."}},
+    responses={
+        **told(),
+        200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "In its text format."},
+    },
 )
 async def metrics(request: Request) -> Response:
     """Requests by route and status, their seconds, texts, tokens; a key with any right opens it."""

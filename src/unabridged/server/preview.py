@@ -7,16 +7,18 @@ from typing import Annotated, Any, Literal
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from unabridged.errors import InputError
 from unabridged.server.auth import Caller, needs
-from unabridged.server.memory.saying import told
+from unabridged.server.given import Given, example
 from unabridged.server.preview_cuts import Recipe, cut, tokenizers
 from unabridged.server.preview_files import KINDS
 from unabridged.server.preview_shelf import Kept, opened, pasted
 from unabridged.server.preview_state import Previews, previews_of
 from unabridged.server.problems import Problem
+from unabridged.server.saying import told
+from unabridged.server.strict import known_parameters
 from unabridged.server.wire import dumps
 from unabridged.text.exact import without_surrogates
 from unabridged.text.segmenters import segmenters
@@ -37,23 +39,26 @@ async def _living(app: FastAPI) -> AsyncIterator[None]:
             await run_sync(found.close)
 
 
-router = APIRouter(prefix="/v1/gb/preview", tags=["preview"], dependencies=[needs("read")], lifespan=_living)
+router = APIRouter(
+    prefix="/v1/gb/preview",
+    tags=["preview"],
+    dependencies=[needs("read"), Depends(known_parameters)],
+    lifespan=_living,
+)
 
 
-class _Source(BaseModel):
+class DocumentSource(Given):
     """A text, or a file by its folder's number and its path there."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = example(text="# Boiler\n\nIt is serviced every May. The pressure is 1.5 bar.")
 
     text: str | None = Field(default=None, description="A text itself.")
     folder: int | None = Field(default=None, ge=0, description="The number of a configured folder.")
     path: str | None = Field(default=None, max_length=4096, description="The file's path in it.")
 
 
-class _Recipe(BaseModel):
+class CutRecipe(Given):
     """One way to cut: a segmenter, its sizes in tokens, and its own settings."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: str = Field(default="", max_length=200)
     method: str = Field(default="paragraph", max_length=200)
@@ -70,13 +75,13 @@ class _Recipe(BaseModel):
         return Recipe(self.name or self.method, {"method": self.method, **self.settings, **given}, self.embedder)
 
 
-class _Cuts(BaseModel):
+class Cuts(Given):
     """A document that was opened, the recipes, and what may be spent."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = example(document="…", recipes=[{"method": "paragraph", "max_tokens": 200}])
 
     document: str = Field(max_length=200)
-    recipes: list[_Recipe] = Field(min_length=1, max_length=MOST_RECIPES)
+    recipes: list[CutRecipe] = Field(min_length=1, max_length=MOST_RECIPES)
     tokenizer: str = "estimate"
     question: str = Field(default="", max_length=10_000)
     spend: bool = Field(default=False, description="Call models where a recipe needs them; else their price is told.")
@@ -117,7 +122,7 @@ def _folder(
 
 
 @router.post("/documents", status_code=201, responses=told(status=201), operation_id="preview_open")
-def _open(state: State, source: _Source) -> Response:
+def _open(state: State, source: DocumentSource) -> Response:
     """Read a text or a file of a configured folder, and keep it for the cuts."""
     if source.text is not None:
         if len(source.text.encode("utf-8", "replace")) > state.max_bytes:
@@ -144,7 +149,13 @@ async def _upload(
     request: Request,
     state: State,
     name: Annotated[
-        str, Query(min_length=1, max_length=1024, description="The file's name; its ending says what it is.")
+        str,
+        Query(
+            min_length=1,
+            max_length=1024,
+            description="The file's name; its ending says what it is.",
+            examples=["notes.md"],
+        ),
     ],
 ) -> Response:
     """Read a file that is sent as the request's body, and keep it for the cuts."""
@@ -174,7 +185,7 @@ def _image(state: State, document: str) -> Response:
 
 
 @router.post("/cuts", responses=told(), operation_id="preview_cut")
-def _cut(caller: Annotated[Caller, needs("read")], state: State, asked: _Cuts) -> Response:
+def _cut(caller: Annotated[Caller, needs("read")], state: State, asked: Cuts) -> Response:
     """Cut a document by each recipe: chunks, figures and what they would cost; nothing is spent unless asked."""
     if asked.tokenizer not in tokenizers():
         raise InputError(f"tokenizer: not one of {', '.join(tokenizers())}")

@@ -1,4 +1,8 @@
-"""Parameters of an address that a route does not know are refused: a misspelt ``dataset`` would be another one."""
+"""Parameters of an address that a route does not know are refused: a misspelt ``dataset`` would be another one.
+
+So under ``/v1/gb``, all of which is ours. Elsewhere clients speak a protocol of somebody else's, and send extras
+(``?api-version=`` of Azure): those are passed over, as are those of the page, health and metrics, which take none.
+"""
 
 from __future__ import annotations
 

@@ -160,6 +160,10 @@ def test_what_is_wrong_is_named(client, path, given, status, named) -> None:
         ("POST", "remember?datset=team-a", "dataset"),
         ("GET", "artifacts?limt=1", "limit"),
         ("GET", "stats?Dataset=x", "dataset"),
+        ("GET", "graph?datset=team-a", "dataset"),
+        ("GET", "graph/vectors?methd=pca", "method"),
+        ("GET", "preview/folders/0?pth=x", "path"),
+        ("POST", "preview/uploads?name=a.md&nam=b.md", "name"),
     ],
 )
 def test_a_misspelt_parameter_reaches_no_other_dataset(client, method, path, near):
@@ -168,3 +172,41 @@ def test_a_misspelt_parameter_reaches_no_other_dataset(client, method, path, nea
     assert answer.status_code == 422
     assert f"did you mean {near}?" in answer.json()["detail"]
     assert client.get("/v1/gb/stats").json() == before
+
+
+@pytest.mark.parametrize("path", ["configuration", "preview", "jobs", "datasets"])
+def test_every_route_of_ours_refuses_a_parameter_that_it_does_not_know(client, path):
+    answer = client.get(f"/v1/gb/{path}", params={"verbose_output": "1"})
+    assert (answer.status_code, answer.json()["param"]) == (422, "query.verbose_output")
+
+
+def test_every_route_under_v1_gb_is_held_to_its_parameters(client):
+    """Those that are added later, too."""
+    document = client.get("/openapi.json").json()
+    paths = [(path, method) for path, item in document["paths"].items() if path.startswith("/v1/gb") for method in item]
+    assert len(paths) > 60
+    for path, method in paths:
+        answer = client.request(method, path.replace("{", "").replace("}", ""), params={"strange": "1"}, json={})
+        assert answer.status_code == 422, (method, path, answer.text)
+        assert "query.strange: unknown parameter" in answer.json()["detail"], (method, path)
+
+
+def test_clients_of_other_protocols_may_send_extras(client):
+    asked = {"model": "default", "input": "x"}
+    assert client.post("/v1/embeddings?api-version=2024-10-21", json=asked).status_code == 200
+    assert client.get("/v1/models?limit=20").status_code == 200
+    assert client.get("/api/tags?x=1").status_code == 200
+    assert client.get("/health?x=1").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"threshold": True}, "body.threshold: found true or false, expected a number"),
+        ({"limit": "5"}, "body.limit: found a string, expected a number"),
+        ({"rerank": "false"}, "body.rerank: found a string, expected true or false"),
+    ],
+)
+def test_what_json_has_no_number_for_is_none(client, given, said):
+    assert post(client, "recall", 422, query="x", **given)["detail"] == said
+    assert post(client, "recall", query="x", limit=5.0)["hits"] is not None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ConfigDict, ValidationError
 
+from unabridged.server.given import Given
 from unabridged.server.problems import Problem
 from unabridged.server.wire import loads
 
@@ -18,10 +19,10 @@ __all__ = ["Asked", "read"]
 A = TypeVar("A", bound="Asked")
 
 
-class Asked(BaseModel):
-    """The body of a request. A field that is not known is refused: a misspelt one would change the vectors."""
+class Asked(Given):
+    """The body of a request, taken as it stands: no text is made of a number, no number of a text."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, hide_input_in_errors=True, populate_by_name=True)
+    model_config = ConfigDict(strict=True, hide_input_in_errors=True, populate_by_name=True)
 
 
 async def read(request: Request, kind: type[A]) -> A:

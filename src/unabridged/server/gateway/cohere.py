@@ -15,6 +15,7 @@ from unabridged.server.gateway.documented import array, asked, object_of, told
 from unabridged.server.gateway.embed import embed, opened
 from unabridged.server.gateway.inputs import role_of
 from unabridged.server.gateway.replies import listed
+from unabridged.server.given import example
 from unabridged.server.hot import Warm  # noqa: TC001
 from unabridged.server.problems import Problem
 from unabridged.server.wire import dumps
@@ -32,6 +33,8 @@ _UNMADE = ("int8", "uint8")  # Cohere's own calibration, which nobody else has
 
 class Embed(Asked):
     """Cohere's request, for texts."""
+
+    model_config = example(texts=["A text of any length."], input_type="search_document", embedding_types=["float"])
 
     texts: Annotated[list[str], Field(min_length=1)] | None = Field(default=None, description="Texts of any length.")
     model: str | None = Field(default=None, description="A name of /v1/models; default: the server's first.")

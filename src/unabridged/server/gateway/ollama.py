@@ -15,6 +15,7 @@ from unabridged.server.gateway.documented import INPUT, array, asked, object_of,
 from unabridged.server.gateway.embed import Made, embed, opened
 from unabridged.server.gateway.inputs import texts_of
 from unabridged.server.gateway.replies import listed, sent
+from unabridged.server.given import example
 from unabridged.server.wire import dumps
 
 __all__ = ["router"]
@@ -37,6 +38,8 @@ class _Common(Asked):
 class Embed(_Common):
     """`/api/embed`."""
 
+    model_config = example(model="default", input=["A text of any length.", "Another one."])
+
     input: Any = Field(description="A text, or texts, of any length.", json_schema_extra=INPUT)
     truncate: bool | None = Field(default=None, description="Accepted: nothing is ever cut off here.")
     dimensions: Annotated[int, Field(ge=1, le=65_536)] | None = None
@@ -45,11 +48,15 @@ class Embed(_Common):
 class Embeddings(_Common):
     """`/api/embeddings`."""
 
+    model_config = example(model="default", prompt="A text of any length.")
+
     prompt: str = Field(description="A text of any length.")
 
 
 class Show(Asked):
     """`/api/show`."""
+
+    model_config = example(model="default")
 
     model: str | None = Field(default=None, description="A name of /api/tags.")
     name: str | None = Field(default=None, description="The older word for it.")

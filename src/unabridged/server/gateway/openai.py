@@ -14,6 +14,7 @@ from unabridged.server.gateway.documented import INPUT, array, asked, object_of,
 from unabridged.server.gateway.embed import embed, opened
 from unabridged.server.gateway.inputs import role_of, texts_of
 from unabridged.server.gateway.replies import listed, sent
+from unabridged.server.given import example
 from unabridged.server.hot import Warm  # noqa: TC001
 from unabridged.server.wire import dumps
 
@@ -30,6 +31,8 @@ Width = Annotated[int, Field(ge=1, le=65_536)]
 
 class Embeddings(Asked):
     """OpenAI's request, with what Voyage, Jina, Mistral and NIM add to it."""
+
+    model_config = example(input=["A text of any length.", "Another one."], encoding_format="float")
 
     input: Any = Field(description="A text, texts or token ids, of any length.", json_schema_extra=INPUT)
     model: str | None = Field(default=None, description="A name of /v1/models; default: the server's first.")

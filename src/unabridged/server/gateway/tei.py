@@ -15,6 +15,7 @@ from unabridged.server.gateway.documented import INPUT, array, asked, object_of,
 from unabridged.server.gateway.embed import embed, opened
 from unabridged.server.gateway.inputs import role_of, texts_of
 from unabridged.server.gateway.replies import listed, sent
+from unabridged.server.given import example
 from unabridged.server.hot import Warm  # noqa: TC001
 
 __all__ = ["router"]
@@ -24,6 +25,8 @@ router = APIRouter(tags=["gateway"])
 
 class Embed(Asked):
     """Its request."""
+
+    model_config = example(inputs=["A text of any length.", "Another one."])
 
     inputs: Any = Field(description="A text, texts or token ids, of any length.", json_schema_extra=INPUT)
     model: str | None = Field(default=None, description="A name of /v1/models; TEI itself has one model.")

@@ -15,7 +15,7 @@ from unabridged.server.memory.access import Read, Write
 from unabridged.server.memory.conditions import CONDITIONAL, refuse, unchanged
 from unabridged.server.memory.listing import Cursor, Limit, Metadata, Newest, Session, metadata_of
 from unabridged.server.memory.replies import PLAIN_TEXT, bytes_reply, reply
-from unabridged.server.memory.saying import read, told
+from unabridged.server.saying import read, told
 
 __all__ = ["router"]
 

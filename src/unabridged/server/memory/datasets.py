@@ -7,19 +7,20 @@ from pathlib import Path as Folder
 from typing import Annotated, BinaryIO, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from starlette.responses import StreamingResponse
 
 from unabridged.errors import NotFound
 from unabridged.memory import Memory, exchange
 from unabridged.memory.catalog import DatasetInfo
+from unabridged.server.given import Given
 from unabridged.server.memory import archive, shapes
 from unabridged.server.memory.access import Administrator, Dataset, Read, Reader, server_of
 from unabridged.server.memory.bodies import spooled
 from unabridged.server.memory.conditions import CONDITIONAL, hold
 from unabridged.server.memory.replies import reply
-from unabridged.server.memory.saying import read, told
 from unabridged.server.problems import Problem
+from unabridged.server.saying import read, told
 
 __all__ = ["router"]
 
@@ -28,10 +29,8 @@ router = APIRouter(tags=["datasets"])
 Name = Annotated[str, Path(min_length=1, description="The dataset's name.")]
 
 
-class NewDataset(BaseModel):
+class NewDataset(Given):
     """A dataset to make."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: str = Field(min_length=1, examples=["project-x"])
 
@@ -49,7 +48,12 @@ def _list(request: Request, caller: Reader) -> Response:
     return reply(request, {"items": [info for info in found if caller.reaches(info.name)]})
 
 
-@router.post("/datasets", responses=told(shapes.Dataset, status=201), operation_id="create_dataset")
+@router.post(
+    "/datasets",
+    status_code=201,
+    responses={**told(shapes.Dataset, status=201), 200: {"model": shapes.Dataset, "description": "It was there."}},
+    operation_id="create_dataset",
+)
 def _create(request: Request, caller: Administrator, given: NewDataset) -> Response:
     """Make a dataset: 201, or 200 where it is there already."""
     caller.require(given.name)
@@ -139,6 +143,7 @@ def _sent(folder: Folder) -> Iterator[bytes]:
 
 @router.post(
     "/import",
+    status_code=201,
     responses=told(shapes.Statistics, status=201),
     openapi_extra={
         "requestBody": {

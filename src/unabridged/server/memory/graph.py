@@ -3,16 +3,17 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from unabridged.errors import InputError
 from unabridged.memory.records import LinkType
+from unabridged.server.given import Given, example
 from unabridged.server.memory import shapes
 from unabridged.server.memory.access import Read, Write, refuse_snapshots
 from unabridged.server.memory.conditions import CONDITIONAL, hold, refuse, unchanged
 from unabridged.server.memory.listing import Cursor, Limit, Metadata, Newest, Session, metadata_of, paged
 from unabridged.server.memory.replies import reply
-from unabridged.server.memory.saying import read, told
+from unabridged.server.saying import read, told
 
 __all__ = ["router"]
 
@@ -28,10 +29,10 @@ KnownAt = Annotated[str | None, Query(description="What the memory knew at this 
 Ids = Annotated[list[str], Query(min_length=1, max_length=200, description="Ids; repeat it.")]
 
 
-class Ending(BaseModel):
+class Ending(Given):
     """That a fact has ended, when, and what says so: a text, or one that is stored already."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = example(text="Alice Moser left Acme.", invalid_at="2025-03-01")
 
     invalid_at: str | None = Field(default=None, description="When it ended (ISO 8601); default: now.")
     text: str | None = Field(default=None, min_length=1, description="What says so; it is stored as an artifact.")

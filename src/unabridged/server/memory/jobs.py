@@ -19,8 +19,8 @@ from unabridged.server.memory import shapes
 from unabridged.server.memory.access import Administrator, server_of
 from unabridged.server.memory.conditions import CONDITIONAL, hold
 from unabridged.server.memory.replies import reply
-from unabridged.server.memory.saying import read, told
 from unabridged.server.problems import Problem
+from unabridged.server.saying import read, told
 
 __all__ = ["router"]
 

@@ -3,34 +3,35 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from unabridged.memory import Memory
 from unabridged.memory.paging import optional
 from unabridged.memory.plain import plain
 from unabridged.memory.where import both, equals
+from unabridged.server.given import Given, example
 from unabridged.server.memory import shapes
 from unabridged.server.memory.access import Read, Write, refuse_snapshots
 from unabridged.server.memory.conditions import CONDITIONAL, hold
 from unabridged.server.memory.listing import Cursor, Limit, Newest, Session, paged
 from unabridged.server.memory.replies import reply
-from unabridged.server.memory.saying import read, told
 from unabridged.server.problems import Problem
+from unabridged.server.saying import read, told
 
 __all__ = ["router"]
 
 router = APIRouter(tags=["keeping"])
 
 
-class ErasureRequest(BaseModel):
+class ErasureRequest(Given):
     """What to erase: all that meets every filter given, and the artifacts named."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = example(metadata={"user": "alice"})
 
     session_id: str | None = None
     source: str | None = None
     metadata: dict[str, Any] | None = Field(default=None, description='Such as {"user": "alice"}.')
-    artifacts: list[str] = []
+    artifacts: list[str] = Field(default_factory=list)
     drop_snapshots: bool = Field(default=False, description="Let go of snapshots, which hold it too.")
 
 

@@ -5,17 +5,18 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, Field
 
 from unabridged.memory.plain import plain
 from unabridged.memory.recall.answer import Answered
 from unabridged.memory.recall.data import Citation, Degraded, Recalled
 from unabridged.server.advice import helps
+from unabridged.server.given import Given
 from unabridged.server.memory import shapes
 from unabridged.server.memory.access import Read, server_of
 from unabridged.server.memory.replies import reply
-from unabridged.server.memory.saying import read, told
 from unabridged.server.memory.work import in_thread
+from unabridged.server.saying import read, told
 
 __all__ = ["router"]
 
@@ -27,10 +28,8 @@ Level = Literal["none", "low", "medium", "high"]
 LONGEST = 1 << 14  # characters of a query: some pages; what is longer is a text to remember, and slow to search for
 
 
-class Scope(BaseModel):
+class Scope(Given):
     """Which artifacts may answer, and how many hits there are."""
-
-    model_config = ConfigDict(extra="forbid")
 
     limit: int | None = Field(default=None, ge=1, le=1000, description="Hits at the most; as configured, or 10.")
     budget_tokens: int | None = Field(default=None, ge=1, le=1_000_000, description="Room of the pack; default 4,000.")

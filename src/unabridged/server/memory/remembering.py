@@ -6,19 +6,20 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Request, Response
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import Field, WithJsonSchema
 from starlette.responses import StreamingResponse
 
 from unabridged.errors import InputError
 from unabridged.memory import Memory
 from unabridged.memory.images import MAX_IMAGE_BYTES
 from unabridged.memory.remember.data import Remembered
+from unabridged.server.given import Given, example
 from unabridged.server.memory import shapes
 from unabridged.server.memory.access import Write, server_of
 from unabridged.server.memory.bodies import too_large
 from unabridged.server.memory.replies import reply
-from unabridged.server.memory.saying import told
 from unabridged.server.memory.work import EVENTS, events, in_thread, wants_events
+from unabridged.server.saying import told
 
 __all__ = ["router"]
 
@@ -30,11 +31,7 @@ Stage = Literal["extract_graph", "summarize_chunk", "resolve_edges", "link_chunk
 Kind = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}]})]
 
 
-class _Given(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Chunking(_Given):
+class Chunking(Given):
     """How a long text is cut."""
 
     size: int = Field(default=1024, ge=1, le=1_000_000, description="Largest chunk, in tokens.")
@@ -43,7 +40,7 @@ class Chunking(_Given):
     method: str | None = Field(default=None, description="A segmenter's name; default: packed paragraphs.")
 
 
-class TimeSeries(_Given):
+class TimeSeries(Given):
     """Points that belong to the text, and whether a text is made of them."""
 
     name: str
@@ -53,7 +50,7 @@ class TimeSeries(_Given):
     observations: bool = Field(default=False, description="Make a text of their statistics, and remember it.")
 
 
-class ImageGiven(_Given):
+class ImageGiven(Given):
     """An image that belongs to the text."""
 
     data: str = Field(description="The file in base64.")
@@ -61,8 +58,12 @@ class ImageGiven(_Given):
     revision: str | None = Field(default=None, description="SHA-256 of the text that it was made for.")
 
 
-class RememberRequest(_Given):
+class RememberRequest(Given):
     """What to remember, and how. The header `Idempotency-Key` makes it safe to send again."""
+
+    model_config = example(
+        text="Alice Moser works at Acme since May 2024.", source="notes.md", metadata={"user": "alice"}
+    )
 
     text: str = Field(description="Stored as it is; at most 1 MiB.", examples=["Alice works at Acme."])
     kind: Kind = Field(default=None, description="knowledge (default) or memory, in any case.")

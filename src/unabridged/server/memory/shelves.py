@@ -7,13 +7,14 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from unabridged.memory.images import MAX_IMAGE_BYTES
+from unabridged.server.given import Given, example
 from unabridged.server.memory import shapes
 from unabridged.server.memory.access import Read, Write
 from unabridged.server.memory.bodies import body_of
 from unabridged.server.memory.conditions import CONDITIONAL, unchanged
 from unabridged.server.memory.listing import Cursor, Limit, Metadata, Newest, Session, metadata_of, paged
 from unabridged.server.memory.replies import bytes_reply, reply
-from unabridged.server.memory.saying import read, told
+from unabridged.server.saying import read, told
 
 __all__ = ["router"]
 
@@ -25,7 +26,7 @@ Since = Annotated[str | None, Query(description="From this moment on (ISO 8601).
 Until = Annotated[str | None, Query(description="Before this moment (ISO 8601).")]
 
 
-class Points(BaseModel):
+class Points(Given):
     """Points of a series: (time, value) pairs."""
 
     points: list[tuple[str, float]] = Field(
@@ -39,8 +40,10 @@ class Appended(BaseModel):
     appended: int
 
 
-class NewSeries(BaseModel):
+class NewSeries(Given):
     """A series to make; the one of that name, if there is one."""
+
+    model_config = example(name="boiler pressure", unit="bar")
 
     name: str
     unit: str | None = None
@@ -81,7 +84,13 @@ def _series_list(
     return reply(request, paged(page))
 
 
-@router.post("/series", responses=told(shapes.Series, status=201), tags=["series"], operation_id="create_series")
+@router.post(
+    "/series",
+    status_code=201,
+    responses=told(shapes.Series, status=201),
+    tags=["series"],
+    operation_id="create_series",
+)
 def _series_create(request: Request, memory: Write, given: NewSeries) -> Response:
     """Make a series, or find the one of that name."""
     made = memory.series.create(
@@ -176,6 +185,7 @@ def _images(
 
 @router.post(
     "/images",
+    status_code=201,
     responses=told(shapes.Image, status=201),
     openapi_extra={
         "requestBody": {"required": True, "content": {"image/*": {"schema": {"type": "string", "format": "binary"}}}}

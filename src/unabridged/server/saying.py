@@ -19,7 +19,8 @@ class ProblemBody(BaseModel):
     request_id: str | None = Field(default=None, description="As in the header X-Request-Id.")
 
 
-_PROBLEM = {"content": {"application/problem+json": {"schema": ProblemBody.model_json_schema()}}}
+# Among the components by ``unabridged.server.openapi``: no route answers with it alone.
+_PROBLEM = {"content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemBody"}}}}
 _REFUSED = {**_PROBLEM, "description": "Refused: a bad value, no such record, no right to it, or over a limit."}
 _FAILED = {**_PROBLEM, "description": "Failed: a model's provider, the store, or a fault of the server."}
 

@@ -1,0 +1,50 @@
+"""The body of a request: closed, for a misspelt field would mean something else; and what one looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+__all__ = ["Given", "example"]
+
+
+class Given(BaseModel):
+    """The body of a request, or a part of it. What is not known is refused, and ``true`` and ``"5"`` are no numbers.
+
+    >>> class Page(Given):
+    ...     limit: int | None = None
+    >>> Page(limit=5).limit
+    5
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _as_json_has_it(cls, value: Any, about: ValidationInfo) -> Any:
+        """As it is, unless pydantic would make a number, or true or false, of what is none in JSON."""
+        takes = _takes(cls.model_fields[about.field_name or ""].annotation)
+        expected = "true or false" if bool in takes else "a number" if takes & {int, float} else None
+        if expected and isinstance(value, bool | str) and not takes & {type(value), Any}:
+            found = "a string" if isinstance(value, str) else "true or false"
+            raise PydanticCustomError("no_number", f"found {found}, expected {expected}")
+        return value
+
+
+def _takes(annotation: Any) -> set[Any]:
+    """The plain types that a field takes, at any depth."""
+    if get_origin(annotation) is Literal:
+        return {type(each) for each in get_args(annotation)}
+    return {annotation}.union(*map(_takes, get_args(annotation))) if isinstance(annotation, Hashable) else set()
+
+
+def example(**fields: Any) -> ConfigDict:
+    """A request as the OpenAPI document shows it, for the ``model_config`` of its model.
+
+    >>> example(query="Where does Alice work?")
+    {'json_schema_extra': {'examples': [{'query': 'Where does Alice work?'}]}}
+    """
+    return ConfigDict(json_schema_extra={"examples": [fields]})
