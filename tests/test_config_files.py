@@ -14,7 +14,7 @@ from unabridged import load_config
 from unabridged.config import json_schema
 from unabridged.config.jsonc import parse, spell
 from unabridged.config.names import nearest
-from unabridged.config.schema import keys_at, places
+from unabridged.config.schema import keys_at, places, types_at
 from unabridged.config.sources import EXTENSION
 from unabridged.config.variables import references, substitute
 from unabridged.errors import ConfigError
@@ -269,6 +269,64 @@ def test_P5_variables_are_no_fault_to_an_editor() -> None:
     jsonschema.validate(tree, json_schema())
     environ = {"K": "k", "URL": "http://h/v1", "POOLING": "max"}
     assert load_config(tree, environ=environ).embedding.pooling == "max"
+
+
+SPELLED = {"integer": ("1", 1), "number": ("0.5", 0.5), "boolean": ("true", True)}
+
+
+def spelled() -> list[tuple[tuple[str, ...], str]]:
+    known = {*SPELLED, "null"}
+    return [(path, min(types - {"null"})) for path in paths() if (types := types_at(path)) and types <= known]
+
+
+def read(tree: dict, environ: dict[str, str]) -> object:
+    try:
+        return load_config(tree, environ=environ).settings
+    except ConfigError as error:
+        return str(error).replace(" by '${SPELLED}'", "")
+
+
+def test_P3_a_variable_spells_a_number_or_a_boolean_wherever_one_belongs() -> None:
+    validator = jsonschema.Draft202012Validator(json_schema())
+    for path, kind in spelled():
+        text, value = SPELLED[kind]
+        written, plain = placed(path, "${SPELLED}"), placed(path, value)
+        assert read(written, {"SPELLED": text}) == read(plain, {}), path
+        assert validator.is_valid(written) >= validator.is_valid(plain), path
+        said = read(written, {"SPELLED": "sk-secret"})
+        assert "the variable SPELLED holds 9 characters that are no such value, expected " in str(said)
+        assert "sk-secret" not in str(said)
+
+
+@pytest.mark.parametrize("word", ["true", "YES", "on", "1", " True "])
+def test_P3_a_boolean_is_spelled_as_environments_do(word) -> None:
+    config = load_config({"embedding": {"normalized": "${N}", "chunking": "${N}"}}, environ={"N": word})
+    assert (config.embedding.normalized, config.embedding.chunking) == (True, True)
+
+
+def test_P3_where_a_folder_may_stand_only_true_and_false_are_booleans() -> None:
+    kept = [load_config({"embedding": {"cache": "${C}"}}, environ={"C": c}).embedding.cache for c in ("false", "on")]
+    assert kept == [False, "on"]
+
+
+def test_P3_what_a_variable_spells_is_told_with_file_key_and_variable(tmp_path) -> None:
+    file = tmp_path / "plugin.json"
+    file.write_text(
+        '{\n "embedding": {"dimensions": "${WIDTH}",\n "timeout": "${A}${B}"},\n "server": {"port": "${P}"}}'
+    )
+    with pytest.raises(ConfigError) as caught:
+        load_config(file, environ={"WIDTH": "0", "A": "1", "B": "x", "P": "8o80"})
+    no_such = "characters that are no such value, expected"
+    assert str(caught.value).splitlines() == [
+        "embedding.dimensions: found 0 by '${WIDTH}', expected at least 1 (plugin.json, line 2)",
+        f"embedding.timeout: the variables A and B make 2 {no_such} a number (plugin.json, line 3)",
+        f"server.port: the variable P holds 4 {no_such} a whole number (plugin.json, line 4)",
+    ]
+
+
+def test_P3_a_variable_without_quotation_marks_is_told_so() -> None:
+    said = refused('{"server": {"port": ${PORT}}}')
+    assert said == 'the text:1:21: a variable stands in quotation marks, numbers too: "${NAME}"'
 
 
 def test_P5_every_key_says_what_it_is_for() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -186,11 +188,9 @@ def test_P4_the_cache_is_off_a_folder_or_more(cache, kept, tmp_path, monkeypatch
         assert embedder.cache is None or embedder.cache.size_limit in (1 << 20, 4 << 30)
 
 
-def test_P4_the_predecessors_further_keys_are_set_aside_and_named() -> None:
+def test_P4_there_the_width_is_asked_for_under_a_name_of_its_own() -> None:
     theirs = {
         "autoRecall": True,
-        "llm": {"apiKey": "${NEVER_READ}"},
-        "retrieval": {"mode": "hybrid", "rerankApiKey": "sk-secret"},
         "embedding": {
             "provider": "openai-compatible",
             "model": "m",
@@ -200,17 +200,15 @@ def test_P4_the_predecessors_further_keys_are_set_aside_and_named() -> None:
         },
     }
     config = load_config({"plugins": {"entries": {"memory-lancedb-pro": {"config": theirs}}}}, environ={})
-    assert [note.partition(":")[0] for note in config.notes] == ["autoRecall", "llm", "retrieval"]
-    assert config.retrieval.mode == "hybrid"
-    assert "sk-secret" not in f"{config!r}{masked(config)}"
     with config.embedder(cache=False) as embedder:
         assert (embedder.provider.name, embedder.dimensions) == ("openai", 512)
     theirs["embedding"]["omitDimensions"] = True
     theirs["embedding"].pop("requestDimensions")
     config = load_config({"plugins": {"entries": {"memory-lancedb-pro": {"config": theirs}}}}, environ={})
     assert config.embedding.dimensions is None
-    with pytest.raises(ConfigError, match="autoRecall: unknown key"):
-        load_config({"autoRecall": True})
+    ours = {"plugins": {"entries": {"unabridged": {"config": {"autoRecall": True}}}}}
+    with pytest.raises(ConfigError, match="autoRecall: a key of memory-lancedb-pro, which is not used here"):
+        load_config(ours)
 
 
 def test_P6_every_number_says_where_it_comes_from(tmp_path) -> None:
@@ -320,3 +318,49 @@ def test_case_47_an_error_quotes_the_variable_and_not_its_value(settings, build)
         getattr(load_config(settings, environ={"X": "sesame-open"}), build)()
     assert "sesame-open" not in str(raised.value)
     assert "'${X}'" in str(raised.value)
+
+
+# -- the models of a server ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    ["large", "default", "hashing", "nomic-embed-text", {"provider": "hashing"}, {"provider": "ollama"}],
+)
+def test_P7_a_name_of_servers_models_leads_to_a_model(chosen) -> None:
+    models = {"large": {"provider": "hashing", "dimensions": 64}, "nomic-*": {"provider": "ollama"}, "any-*": {}}
+    load_config({"embedding": {"provider": "hashing"}, "server": {"models": {**models, "x": chosen}}}).check()
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        ("larg", "server.models.x: found 'larg', which names no model here, did you mean large? (p.json, line 3)"),
+        ("zzz", "server.models.x: found 'zzz', which names no model here; known are default, large (p.json, line 3)"),
+        ("x", "server.models.x: found 'x', which leads back to itself (p.json, line 3)"),
+        ({"provider": "opnai"}, "server.models.x.provider: found 'opnai', did you mean 'openai'? (p.json, line 3)"),
+        ({"provider": "openai"}, "server.models.x.apiKey: openai needs a key: set OPENAI_API_KEY (p.json, line 3)"),
+        (
+            {"provider": "hashing", "autoChunk": {"overlapSize": 90}, "chunking": {"maxChunkSize": 80}},
+            "server.models.x.autoChunk.overlapSize: found 90, expected less than maxChunkSize (80) (p.json, line 3)",
+        ),
+    ],
+)
+def test_P7_a_name_that_leads_nowhere_is_refused_with_its_key_and_place(chosen, said, tmp_path) -> None:
+    file = tmp_path / "p.json"
+    models = json.dumps({"large": {"provider": "hashing"}})[:-1] + f',\n"x": {json.dumps(chosen)}' + "}"
+    file.write_text(f'{{"embedding": {{"provider": "hashing"}},\n"server": {{"models": {models}}}}}', "utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load_config(file).check()
+    assert str(caught.value).startswith(said)
+
+
+def test_what_only_an_attempt_tells_has_its_place_in_the_file_too(tmp_path) -> None:
+    file = tmp_path / "p.json"
+    file.write_text('{"embedding": {\n"model": "openai/x"},\n"chat": {"model":\n"m"}}', "utf-8")
+    with pytest.raises(ConfigError, match=r"^embedding\.apiKey: .*OPENAI_API_KEY \(p\.json, line 1\)"):
+        load_config(file).embedder()
+    with pytest.raises(ConfigError, match=r"^chat\.apiKey: .*OPENAI_API_KEY \(p\.json, line 3\)"):
+        load_config(file).asker()
+    with pytest.raises(ConfigError, match=r"^dbPath: not given; .* \(p\.json\)"):
+        load_config(file).memory()

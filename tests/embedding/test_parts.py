@@ -72,6 +72,15 @@ def test_numbers_that_a_learned_limit_contradicts_are_planned_anew() -> None:
     asked = Chunking(max_tokens=2000, overlap_tokens=600, max_lines=9)
     assert fitting(asked, 8192) is asked
     assert fitting(asked, 512) == Chunking(max_lines=9)
+    unplanned = Chunking(overlap_tokens=400, compat=True)
+    assert fitting(unplanned, 512) == Chunking(compat=True)  # 70 % of 512 are less than the overlap
+    in_force(fitting(unplanned, 512), Limit(input_tokens=512))
+
+
+def test_l3_sizes_in_characters_are_not_held_against_a_limit_in_tokens() -> None:
+    theirs = Chunking(max_tokens=2000, overlap_tokens=500, min_tokens=500, unit="chars")
+    plan = in_force(fitting(theirs, 254), Limit(input_tokens=254))
+    assert (plan.max_size, plan.overlap, plan.minimum, plan.trigger_chars) == (2000, 500, 500, 2000)
 
 
 def test_guesses_go_down_the_rungs() -> None:

@@ -47,7 +47,7 @@ def _explain(
     path: _Path = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
 ) -> None:
-    """The numbers in force for the model, and where each came from.
+    """What is in force, where each of it came from, and what of the file is not used, and why.
 
     ```
     unabridged config explain plugin.json
@@ -64,8 +64,7 @@ def _explain(
     names, values = (max(len(row[at]) for row in shown) for at in (0, 1))
     for name, value, origin in shown:
         put(f"{name:{names}}  {value:{values}}  {origin}\n")
-    for line in found.notes:
-        note(f"note: {line}")
+    put("".join(f"note: {line}\n" for line in found.notes))
 
 
 def _in_words(figure: Figure) -> str:
@@ -86,10 +85,7 @@ def _check(path: _Path = None) -> None:
     from unabridged.config import load_config
 
     found = load_config(path)
-    found.explain()
-    found.asker()
-    found.search()
-    found.recall()
+    found.check()
     for line in found.notes:
         note(f"note: {line}")
     put(f"{path or 'the embedded default'}: in order\n")

@@ -49,26 +49,32 @@ _PASSED_ON = (
 )
 
 
-def build_embedder(config: Config, **overrides: Any) -> Embedder:
-    """The embedder that a configuration describes; ``overrides`` win.
+def build_embedder(config: Config, *, at: Path = _AT, **overrides: Any) -> Embedder:
+    """The embedder that a configuration describes; ``overrides`` win. ``at`` is where its settings stand.
 
     Raises :class:`~unabridged.errors.ConfigError` with the path of the key that is wrong.
     """
     settings = config.embedding
-    opened = list(open_all(settings, _AT))
-    for at, fallback in enumerate(settings.fallbacks or ()):
-        opened += open_all(fallback, (*_AT, "fallbacks", at))
+    opened = list(open_all(settings, at))
+    for number, fallback in enumerate(settings.fallbacks or ()):
+        opened += open_all(fallback, (*at, "fallbacks", number))
+    try:
+        given = _options(config, opened[0])
+        if "cache" not in overrides:
+            given["cache"] = cache_of_settings(settings)
+        return Embedder(opened, **{**given, **overrides})
+    except ConfigError as error:
+        raise _placed(error, settings, at) from None
+
+
+def _options(config: Config, provider: Provider) -> dict[str, Any]:
+    """What the embedder is told of the settings; what is not set is left to it."""
+    settings = config.embedding
     chunking = chunking_of(settings, config.block.plugin)
     options: dict[str, Any] = {name: getattr(settings, name) for name in _PASSED_ON}
     options |= {"chunking": chunking, "pooling": settings.pooling, "tokenizer": settings.tokenizer}
-    options["limit"] = limit_of(settings, opened[0], compat=isinstance(chunking, Chunking) and chunking.compat)
-    options = {name: value for name, value in options.items() if value is not None}
-    if "cache" not in overrides:
-        options["cache"] = cache_of_settings(settings)
-    try:
-        return Embedder(opened, **{**options, **overrides})
-    except ConfigError as error:
-        raise _placed(error, settings) from None
+    options["limit"] = limit_of(settings, provider, compat=isinstance(chunking, Chunking) and chunking.compat)
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def chunking_of(settings: EmbeddingSettings, plugin: str) -> bool | Chunking:
@@ -126,13 +132,13 @@ def cache_of_settings(settings: EmbeddingSettings) -> bool | VectorCache:
     return VectorCache(folder, size_limit=chosen.max_bytes)
 
 
-def _placed(error: ConfigError, settings: EmbeddingSettings) -> ConfigError:
+def _placed(error: ConfigError, settings: EmbeddingSettings, at: Path) -> ConfigError:
     """An error of the embedder's own words, under the key that it is about."""
     key = _CHUNKING_KEYS.get(error.path)
     if key is None:
-        return ConfigError(spell((*_AT, to_camel(error.path))), error.problem, advice=error.advice)
+        return ConfigError(spell((*at, to_camel(error.path))), error.problem, advice=error.advice)
     holder = "autoChunk" if isinstance(settings.auto_chunk, ChunkingSettings) else "chunking"
     problem = error.problem
     for name, spelled in _CHUNKING_KEYS.items():
         problem = problem.replace(name, spelled)
-    return ConfigError(spell((*_AT, holder, key)), problem)
+    return ConfigError(spell((*at, holder, key)), problem)

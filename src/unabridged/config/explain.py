@@ -10,6 +10,7 @@ from pydantic import SecretStr
 from pydantic.alias_generators import to_camel
 
 from unabridged.config.build import chunking_of
+from unabridged.config.jsonc import spell
 from unabridged.config.model import ChunkingSettings
 from unabridged.config.problems import is_secret
 from unabridged.embedding.plan import Chunking
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Explanation", "Figure", "explain", "masked"]
 
 _MASK = "********"
+_ADDRESSES = ("baseURL", "path", "rerankEndpoint")
 _IN_QUERY = re.compile(r"(?<=[?&])([^=&]*(?:key|token|sig|secret|code)[^=&]*)=[^&]*", re.IGNORECASE)
 
 
@@ -76,7 +78,7 @@ def _figures(config: Config, embedder: Embedder) -> Iterator[Figure]:
     yield Figure("host", provider.host, _origin(config, "baseURL") or "the provider's own")
     yield Figure("model", provider.model, _origin(config, "model") or "the provider's own")
     yield from _limits(config, embedder)
-    yield from _sizes(config, embedder.cutting)
+    yield from _sizes(config, embedder.cutting, embedder.limit)
     known = known_model(provider.model, provider=provider.name)
     width = embedder.dimensions or (None if known is None else known.dimensions)
     theirs = "the model's own" if width else "seen with the first vector"
@@ -86,7 +88,21 @@ def _figures(config: Config, embedder: Embedder) -> Iterator[Figure]:
     yield Figure("pooling", pooling, _origin(config, "pooling") or ("compat" if compat else "default"))
     folder = "off" if embedder.cache is None else str(embedder.cache.folder)
     yield Figure("cache", folder, _origin(config, "cache") or "default")
+    yield from _around(config)
     yield from _recalls(config)
+
+
+def _around(config: Config) -> Iterator[Figure]:
+    """The memory's place, the chat model that it asks, and the names that a server knows besides."""
+    settings, origin = config.settings, config.block.origin
+    yield Figure("memory", config.db_path or "the user's own folder", origin(("dbPath",)) or "default")
+    chat = settings.chat
+    named = "off" if chat is None else f"{chat.provider or 'openai'} {chat.model or ''}".rstrip()
+    moved = "llm, used as chat" if chat is not None else "default"
+    yield Figure("chat", named, origin(("chat",)) or moved)
+    for name, chosen in (settings.server.models or {}).items():
+        meant = chosen if isinstance(chosen, str) else " ".join(filter(None, (chosen.provider, chosen.model or name)))
+        yield Figure(f"server model {name}", meant, origin(("server", "models", name)) or "given")
 
 
 def _recalls(config: Config) -> Iterator[Figure]:
@@ -98,11 +114,17 @@ def _recalls(config: Config) -> Iterator[Figure]:
         value = getattr(given, name)
         shown = getattr(default, name) if value is None else value
         told = ", ".join(shown) if isinstance(shown, list | tuple) else "off" if shown is None else shown
-        origin = config.block.origin(("recall", to_camel(name))) or "default"
-        yield Figure(f"recall {name.replace('_', ' ')}", told, origin)
+        yield Figure(f"recall {name.replace('_', ' ')}", told, _recall_origin(config, name))
     reranker = given.rerank
     named = "off" if reranker is None else " ".join(filter(None, (reranker.provider, reranker.model)))
-    yield Figure("recall rerank", named, config.block.origin(("recall", "rerank")) or "default")
+    yield Figure("recall rerank", named, _recall_origin(config, "rerank"))
+
+
+def _recall_origin(config: Config, name: str) -> str:
+    theirs = config.origins.get(name)
+    if theirs is not None:
+        return f"{spell(theirs)}, {config.block.origin(theirs)}"
+    return config.block.origin(("recall", to_camel(name))) or "default"
 
 
 def _limits(config: Config, embedder: Embedder) -> Iterator[Figure]:
@@ -131,7 +153,7 @@ def _limit_origin(config: Config, name: str, own: Limit, embedder: Embedder) -> 
     return "memory-lancedb-pro" if _compat(config) else "default for an unknown model"
 
 
-def _sizes(config: Config, plan: Cutting | None) -> Iterator[Figure]:
+def _sizes(config: Config, plan: Cutting | None, limit: Limit) -> Iterator[Figure]:
     chunking = chunking_of(config.embedding, config.block.plugin)
     if chunking is False:
         yield Figure("chunking", "off", _chunking_origin(config) or "given")
@@ -140,12 +162,13 @@ def _sizes(config: Config, plan: Cutting | None) -> Iterator[Figure]:
         yield Figure("chunking", "never needed", "the model takes texts of any length")
         return
     given = chunking if isinstance(chunking, Chunking) else Chunking()
+    counted = ", its tokens taken for characters" if plan.unit == "chars" and limit.input_tokens is not None else ""
     for name, size, wanted, key, percent in (
         ("chunk", plan.max_size, given.max_tokens, "maxChunkSize", 70),
         ("overlap", plan.overlap, given.overlap_tokens, "overlapSize", 5),
         ("minimum", plan.minimum, given.min_tokens, "minChunkSize", 10),
     ):
-        derived = f"{percent} % of the limit" if given.max_tokens is None else "scaled with the chunk"
+        derived = f"{percent} % of the limit{counted}" if given.max_tokens is None else "scaled with the chunk"
         origin = derived if wanted is None else _chunking_origin(config, key) or "given"
         if wanted is not None and wanted != size:
             origin = f"the limit, under {wanted:,} ({origin})"
@@ -175,7 +198,7 @@ def _without_secrets(value: Any, path: Path, known: frozenset[str]) -> Any:
     if isinstance(value, SecretStr) or is_secret(path):
         return _MASK
     value = _hidden(value, known)
-    return _IN_QUERY.sub(rf"\1={_MASK}", value) if path[-1] == "baseURL" else value
+    return _IN_QUERY.sub(rf"\1={_MASK}", value) if path[-1] in _ADDRESSES else value
 
 
 def _hidden(value: Any, known: frozenset[str]) -> Any:

@@ -151,6 +151,8 @@ def _in_words(error: json.JSONDecodeError, text: str) -> str:
         return "more text after the end of the object"
     if error.pos >= len(text.rstrip()):
         return "the text ends too early: a bracket or a quote is not closed"
+    if text.startswith("${", error.pos):
+        return 'a variable stands in quotation marks, numbers too: "${NAME}"'
     return error.msg[0].lower() + error.msg[1:]
 
 

@@ -11,8 +11,10 @@ from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
 from unabridged.config.model import ChunkingSettings, ProviderSettings, Settings
-from unabridged.config.predecessor import translated
+from unabridged.config.predecessor import Translated, translated
 from unabridged.config.problems import all_in_one, problems_of
+from unabridged.config.retrieval import mapped
+from unabridged.config.schema import types_at
 from unabridged.config.sources import PREDECESSOR, Block, read
 from unabridged.config.variables import as_written, secrets, substitute, values_of
 from unabridged.errors import ConfigError
@@ -38,13 +40,15 @@ _OF_THE_MODEL = ("fallbacks", "limit", "max_input_chars", "tokenizer")
 class Config:
     """Checked settings, and where they came from. Secrets stay masked in every printed form.
 
-    ``notes`` say what was accepted without effect, ``variables`` what those of the file brought in, by name.
+    ``notes`` say what was moved, and what was accepted without effect; ``variables`` what those of the file brought
+    in, by name; ``origins`` which key of ``retrieval`` a key of ``recall`` comes from.
     """
 
     settings: Settings
     block: Block = field(repr=False)
     notes: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
+    origins: Mapping[str, KeyPath] = field(default_factory=dict, repr=False, hash=False)
 
     def __repr__(self) -> str:
         from unabridged.config.explain import masked
@@ -63,7 +67,7 @@ class Config:
 
     @property
     def retrieval(self) -> RetrievalSettings | None:
-        """For the memory."""
+        """What memory-lancedb-pro says of recalls, as it says it; what can be used of it stands in ``recall``."""
         return self.settings.retrieval
 
     @property
@@ -79,28 +83,28 @@ class Config:
         """
         from unabridged.config.build import build_embedder
 
-        with _as_written(self.variables):
+        with _as_written(self):
             return build_embedder(self, **overrides)
 
     def asker(self, **overrides: Any) -> Asker | None:
         """The chat that these settings describe, ``None`` without one; ``overrides`` are options of ``Asker``."""
         from unabridged.config.build_memory import build_asker
 
-        with _as_written(self.variables):
+        with _as_written(self):
             return build_asker(self, **overrides)
 
     def search(self) -> WebSearch | None:
         """The web search that these settings describe, ``None`` without one."""
         from unabridged.config.build_memory import build_search
 
-        with _as_written(self.variables):
+        with _as_written(self):
             return build_search(self)
 
     def recall(self) -> dict[str, Any]:
         """What these settings say of recalls, as options of ``Memory.recall``, its cross-encoder among them."""
         from unabridged.config.build_recall import build_recall
 
-        with _as_written(self.variables):
+        with _as_written(self):
             return build_recall(self)
 
     def memory(self, **options: Any) -> Memory:
@@ -110,7 +114,7 @@ class Config:
         """
         from unabridged.config.build_memory import build_memory
 
-        with _as_written(self.variables):
+        with _as_written(self):
             return build_memory(self, **options)
 
     def with_model(
@@ -141,6 +145,21 @@ class Config:
         embedding = self.embedding.model_copy(update=update)
         return replace(self, settings=self.settings.model_copy(update={"embedding": embedding}))
 
+    def check(self) -> None:
+        """Open all that these settings describe, which sends nothing.
+
+        Raises :class:`~unabridged.errors.ConfigError` for what only an attempt can tell: a missing key, a name of
+        ``server.models`` that leads to no model.
+        """
+        from unabridged.config.build_models import check_models
+
+        with _as_written(self):
+            check_models(self)
+        opened: tuple[Any, ...] = (self.asker(), self.search(), self.recall().get("rerank"))
+        for each in opened:
+            if hasattr(each, "close"):
+                each.close()
+
     def explain(self) -> Explanation:
         """The effective configuration, masked, and the numbers in force (SPEC P6)."""
         from unabridged.config.explain import explain
@@ -165,40 +184,51 @@ def load_config(source: Source | None = None, *, environ: Mapping[str, str] | No
     """
     block = read({} if source is None else source)
     theirs = block.plugin == PREDECESSOR
-    written, notes = translated(block.settings) if theirs else (dict(block.settings), ())
-    variables = os.environ if environ is None else environ
-    settings = _checked(block, written, variables)
+    written = translated(block.settings) if theirs else Translated(dict(block.settings))
+    environ = os.environ if environ is None else environ
+    settings = _checked(block, written, environ)
+    taken = mapped(settings.retrieval, settings.recall)
+    variables = values_of(written.settings, environ)
+    notes = (*_read_as(block, theirs=theirs), *written.notes, *taken.notes, *_without_effect(settings))
     return Config(
-        settings,
+        settings.model_copy(update={"recall": taken.recall}),
         block,
-        (*notes, *_without_effect(settings)),
-        values_of(written, variables),
+        tuple(as_written(note, variables) for note in notes),
+        variables,
+        taken.origins,
     )
 
 
+def _read_as(block: Block, *, theirs: bool) -> Iterator[str]:
+    """A file that names nobody, and is read as another system's all the same."""
+    if theirs and block.shape == "settings":
+        yield f"read as a configuration of {PREDECESSOR}, by its keys; sizes of chunks that it gives are characters"
+
+
 @contextmanager
-def _as_written(variables: Mapping[str, str]) -> Iterator[None]:
-    """Errors quote what stands in the file, never what a variable brought in."""
+def _as_written(config: Config) -> Iterator[None]:
+    """Errors name the place in the file and quote what stands there, never what a variable brought in."""
     try:
         yield
     except ConfigError as error:
-        raise ConfigError(error.path, as_written(error.problem, variables), advice=error.advice) from None
+        told = ConfigError(error.path, as_written(error.problem, config.variables), advice=error.advice)
+        raise config.block.located(told) from None
 
 
-def _checked(block: Block, written: Mapping[str, Any], environ: Mapping[str, str]) -> Settings:
+def _checked(block: Block, written: Translated, environ: Mapping[str, str]) -> Settings:
     """The settings with variables filled in, or one error for all that is wrong with them."""
-    filled = substitute(written, environ)
+    filled = substitute(written.settings, environ, types_at)
     problems = list(filled.problems)
     try:
         settings = Settings.model_validate(filled.value)
     except ValidationError as invalid:
         told = {path for path, _ in problems}
-        problems += [one for one in problems_of(invalid, written) if one[0] not in told]
+        problems += [one for one in problems_of(invalid, written.settings, filled.value) if one[0] not in told]
     else:
         problems += _given_twice(settings)
         if not problems:
             return settings
-    raise all_in_one(block, problems)
+    raise all_in_one(block, [(written.place(path), problem) for path, problem in problems])
 
 
 def _given_twice(settings: Settings) -> list[tuple[KeyPath, str]]:
@@ -217,6 +247,4 @@ def _without_effect(settings: Settings) -> tuple[str, ...]:
     notes = []
     if embedding.chunking is False and isinstance(embedding.auto_chunk, ChunkingSettings):
         notes.append("embedding.autoChunk: no effect, as embedding.chunking is false")
-    if settings.retrieval is not None:
-        notes.append("retrieval: for the memory; embedding does not use it")
     return tuple(notes)

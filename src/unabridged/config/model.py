@@ -161,7 +161,7 @@ class EmbeddingSettings(ProviderSettings):
 
 
 class RetrievalSettings(Section):
-    """memory-lancedb-pro's retrieval settings: read and checked here, used by the memory."""
+    """memory-lancedb-pro's retrieval settings; what can be used of them goes into ``recall`` (config/retrieval.py)."""
 
     mode: Literal["hybrid", "vector"] | None = None
     vector_weight: Annotated[float, Field(ge=0, le=1)] | None = None
@@ -172,7 +172,7 @@ class RetrievalSettings(Section):
     rerank: Literal["cross-encoder", "lightweight", "none"] | None = None
     rerank_provider: Text | None = None
     rerank_model: Text | None = None
-    rerank_endpoint: Text | None = None
+    rerank_endpoint: Url | None = Field(default=None, repr=False)
     rerank_api_key: Secret | None = None
     rerank_timeout_ms: Count | None = None
     recency_half_life_days: Annotated[float, Field(ge=0)] | None = None
@@ -260,7 +260,9 @@ class Settings(Section):
     )
     server: ServerSection = Field(default_factory=ServerSection, description="For `unabridged serve`.")
     job: JobSection | None = Field(default=None, description="For `unabridged job run`.")
-    retrieval: RetrievalSettings | None = Field(default=None, description="For the memory.")
+    retrieval: RetrievalSettings | None = Field(
+        default=None, description="memory-lancedb-pro's section: what can be used of it goes into recall."
+    )
 
 
 def _contradiction(found: object, expected: str) -> PydanticCustomError:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from unabridged.config.jsonc import spell
 from unabridged.config.names import nearest
+from unabridged.config.predecessor import OWN_KEYS
 from unabridged.config.schema import keys_at, places
 from unabridged.config.sources import described
 from unabridged.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from pydantic import ValidationError
 
@@ -25,7 +26,7 @@ __all__ = ["all_in_one", "is_secret", "problems_of"]
 _SECRET_KEYS = frozenset({"apiKey", "rerankApiKey", "headers", "keys"})
 _TELLING = re.compile(r"key|token|secret|password|credential|authorization|headers", re.IGNORECASE)
 # May hold a password where one does not belong.
-_UNQUOTED_KEYS = _SECRET_KEYS | {"baseURL"}
+_UNQUOTED_KEYS = _SECRET_KEYS | {"baseURL", "rerankEndpoint"}
 # What others call a key of ours.
 _OTHERS_CALL_IT = {
     "maxChunkSize": ("maxTokens", "maxSize", "chunkSize", "chunkTokens", "size", "tokens", "chunkLength", "windowSize"),
@@ -66,9 +67,12 @@ def is_secret(path: Path) -> bool:
     return any(name in _SECRET_KEYS for name in names)
 
 
-def problems_of(invalid: ValidationError, written: Mapping[str, Any]) -> list[tuple[Path, str]]:
-    """Each fault with its path. Values are quoted as written in the file, variables not replaced."""
-    return [_problem(fault, written) for fault in invalid.errors(include_url=False)]
+def problems_of(invalid: ValidationError, written: Any, filled: Any) -> list[tuple[Path, str]]:
+    """Each fault with its path. Texts are quoted as written in the file, variables not replaced.
+
+    ``filled`` has them replaced: a number that one spelled is told beside it.
+    """
+    return [_problem(fault, written, filled) for fault in invalid.errors(include_url=False)]
 
 
 def all_in_one(block: Block, problems: Iterable[tuple[Path, str]]) -> ConfigError:
@@ -79,19 +83,24 @@ def all_in_one(block: Block, problems: Iterable[tuple[Path, str]]) -> ConfigErro
     return ConfigError(first.path, "\n".join([first.problem, *map(str, others)])) if others else first
 
 
-def _problem(fault: Any, written: Mapping[str, Any]) -> tuple[Path, str]:
+def _problem(fault: Any, written: Any, filled: Any) -> tuple[Path, str]:
     path: Path = tuple(step for step in fault["loc"] if not str(step).startswith("<"))
     if fault["type"] == "extra_forbidden":
         return path, _unknown(path)
     if fault["type"] == "missing":
         return path, "not given, and there is no default"
     expected = _EXPECTED.get(fault["type"], fault["msg"]).format(**fault.get("ctx", {}))
-    return path, f"found {_found(path, written)}, expected {expected}"
+    found, spelled = _found(path, written), _at(path, filled)
+    if isinstance(_at(path, written), str) and isinstance(spelled, int | float):
+        found = f"{described(spelled)} by {found.removesuffix(' (a string)')}"
+    return path, f"found {found}, expected {expected}"
 
 
 def _unknown(path: Path) -> str:
     known = keys_at(path[:-1])
     name = str(path[-1])
+    if len(path) == 1 and name in OWN_KEYS:
+        return "a key of memory-lancedb-pro, which is not used here; leave it out"
     near = _meant(name, known) or nearest(name, known)
     if near is not None:
         return f"unknown key, did you mean {near}?"
@@ -108,9 +117,13 @@ def _meant(name: str, known: Iterable[str]) -> str | None:
 
 
 def _found(path: Path, written: Any) -> str:
-    value = written
-    for step in path:
-        value = value[step]
+    value = _at(path, written)
     if any(step in _UNQUOTED_KEYS for step in path) and isinstance(value, str):
         return f"a string of {len(value)} characters"
     return described(value)
+
+
+def _at(path: Path, tree: Any) -> Any:
+    for step in path:
+        tree = tree[step]
+    return tree

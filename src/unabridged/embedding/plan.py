@@ -7,7 +7,7 @@ unset scales with it.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from unabridged.errors import ConfigError
@@ -170,16 +170,24 @@ def _by_characters(text: str, cutting: Cutting, limit: Limit, measure: Measure, 
 
 
 def fitting(chunking: Chunking, tokens: int | None) -> Chunking:
-    """The user's sizes, unless a limit learned since has made them contradict each other."""
-    size = chunking.max_tokens
-    clash = tokens is not None and any(
-        n is not None and n >= min(tokens, size or tokens) for n in (chunking.overlap_tokens, chunking.min_tokens)
-    )
-    if not clash:
+    """The user's sizes, unless a limit learned since has made them contradict each other.
+
+    A size in characters is not held against tokens: a chunk that has too many of those is cut again.
+
+    >>> fitting(Chunking(overlap_tokens=300), 254).overlap_tokens is None
+    True
+    >>> fitting(Chunking(max_tokens=2000, overlap_tokens=500, unit="chars"), 254).overlap_tokens
+    500
+    """
+    if tokens is None:
         return chunking
-    return Chunking(
-        semantic=chunking.semantic, max_lines=chunking.max_lines, unit=chunking.unit, method=chunking.method
-    )
+    size = tokens * _CHUNK // 100 if chunking.max_tokens is None else chunking.max_tokens
+    if chunking.unit == "tokens" and not chunking.compat:
+        size = min(size, tokens)
+    overlap, minimum = chunking.overlap_tokens, chunking.min_tokens
+    if (overlap is not None and overlap >= size) or (minimum is not None and minimum > size):
+        return replace(chunking, max_tokens=None, overlap_tokens=None, min_tokens=None)
+    return chunking
 
 
 def _share(given: int | None, size: int, tokens: int | None, explicit: int | None, percent: int) -> int:
