@@ -1,14 +1,16 @@
 """``unabridged memory …``: every command, as its group and through the program's own error lines."""
 
 import contextlib
+import io
 import json
+import re
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
 from unabridged.cli.memory import app, register
-from unabridged.errors import InputError, NotFound
+from unabridged.errors import Cancelled, InputError, NotFound, Taken
 from unabridged.memory import Memory
 
 
@@ -54,7 +56,8 @@ def test_a_text_from_adding_to_erasing(run, place, tmp_path):
     assert (gone["proof"]["passages_found"], gone["proof"]["ids_found"]) == (0, 0)
     assert "found 0" in run("erase", "--source", "pipe", "--yes")
     assert len(data(run("list", "--json"))["items"]) == 1
-    run("erase", "--session", "s1", code=1, stdin="n\n")
+    with pytest.raises(Cancelled, match="nothing was changed"):
+        run("erase", "--session", "s1", stdin="n\n")
 
 
 def test_facts_and_what_they_rest_on(run, place, say):
@@ -76,7 +79,10 @@ def test_facts_and_what_they_rest_on(run, place, say):
 
 def test_keeping_a_dataset(run, place, tmp_path):
     run("add", "--text", "first")
-    assert "ok      chunks: are their parent's bytes: 0 of 0" in run("verify")
+    said = run("verify")
+    assert said.startswith("default, commit 1: sound: all 42 promises hold\n")
+    assert re.search(r"^ok      artifacts \(5\) +1$", said, re.MULTILINE)
+    assert re.search(r"^ok      chunks: are their parent's bytes +0$", run("verify", "--all"), re.MULTILINE)
     assert data(run("verify", "--json"))["ok"]
     assert "artifacts" in run("stats")
     assert data(run("stats", "--json"))["tables"]["artifacts"]["rows"] == 1
@@ -101,7 +107,10 @@ def test_keeping_a_dataset(run, place, tmp_path):
     memory.store.commit(lambda draft: draft.delete("sessions", "true"))
     memory.add("in a session", session_id="s")
     memory.store.commit(lambda draft: draft.delete("sessions", "true"))
-    assert "BROKEN  artifacts: sessions are there: 1 of 1" in run("verify", code=1)
+    first, _, broken, example, *_ = run("verify", code=1).split("\n")
+    assert re.fullmatch(r"default, commit \d+: broken: 1 of 42 promises do not hold", first)
+    assert broken == "BROKEN  artifacts: sessions are there: 1 of 1"
+    assert len(example.strip()) == 32
 
 
 @pytest.mark.parametrize(
@@ -109,10 +118,30 @@ def test_keeping_a_dataset(run, place, tmp_path):
     [
         (["add"], InputError, "nothing to add"),
         (["add", "--text", "x", "--metadata", "novalue"], InputError, "KEY=VALUE"),
-        (["show", "x" * 32], NotFound, "no artifact, entity or edge"),
+        (["show", "x" * 32], NotFound, "nothing of that id"),
+        (["add", "--text", " "], InputError, "a text is empty or blank; nothing was added"),
+        (["add", "--text", "x", "--valid-at", "soon"], InputError, "^--valid-at: not a moment"),
+        (["add", "--text", "x", "--kind", "other"], InputError, "^--kind: not one of"),
+        (["add", "--text", "x", "--session", " "], InputError, "^--session: is empty"),
+        (["list", "--cursor", "nonsense"], InputError, "^--cursor: not one"),
+        (["list", "edges", "--known-at", "soon"], InputError, "^--known-at: not a moment"),
+        (["list", "sessions", "--session", "s", "--history"], InputError, "filtered by --history, --session$"),
+        (["stats", "--dataset", " "], InputError, "^--dataset: is empty"),
+        (["snapshot", " "], InputError, "^NAME: is empty"),
+        (["erase", "--yes"], InputError, "--session, --source or --metadata"),
+        (["end", "x" * 32], InputError, "either --text or --artifact"),
+        (["end", "x" * 32, "--text", "over"], NotFound, "no edge of that id"),
+        (["withdraw", "x" * 32], NotFound, "are not in the dataset"),
+        (["delete", "x" * 32], NotFound, "nothing was deleted"),
         (["show", "x" * 32, "--bytes", "a:b"], InputError, "A:B"),
-        (["list", "entities", "--kind", "memory"], InputError, "entities cannot be filtered by kind"),
-        (["stats", "--dataset", "absent"], NotFound, "list the datasets"),
+        (["list", "entities", "--kind", "memory"], InputError, "entities cannot be filtered by --kind"),
+        (
+            ["stats", "--dataset", "absent"],
+            NotFound,
+            "no dataset 'absent' is in .*/place; `unabridged memory list datasets",
+        ),
+        (["drop", "absent", "--yes"], NotFound, "no dataset 'absent' is in .*/place; `unabridged memory list datasets"),
+        (["stats", "--memory", "nowhere"], NotFound, "^nothing is in nowhere yet; `unabridged memory init`"),
         (["restore", "absent", "--yes"], NotFound, "no snapshot"),
         (["export", "."], InputError, "is there already"),
     ],
@@ -121,6 +150,59 @@ def test_what_is_wrong_is_said(run, arguments, error, said):
     run("init")
     with pytest.raises(error, match=said):
         run(*arguments)
+
+
+def test_each_kind_of_record_is_shown_and_deleted_by_its_id(run, place, say):
+    with Memory.open(place) as memory:
+        triple = ("Alice", "person"), "works at", ("Acme", "firm")
+        note, (edge,) = say(memory, "Alice works at Acme", triple, session_id="monday")
+        image, series = memory.images.add(b"GIF89a" + bytes(64)), memory.series.create("rate")
+    for record, said in ((image.id, "image/gif"), (series.id, "rate"), ("monday", "monday"), (edge.id, note.id)):
+        assert said in run("show", record)
+    assert data(run("show", series.id, "--json"))["name"] == "rate"
+    ended = run("end", edge.id, "--text", "Alice left Acme.", "--at", "2999-05-31")
+    assert "2999-05-31T00:00:00Z]" in ended
+    assert data(run("end", edge.id, "--artifact", note.id, "--json"))["invalid_at"] < "2999"
+    assert "withdrew 0 artifacts, 1 fact, 0 entities; 0 facts open again" in run("withdraw", edge.id)
+    assert data(run("withdraw", edge.target_id, "--json"))["entities"] == [edge.target_id]
+    assert "deleted 0 artifacts, 0 facts, 1 entity, 1 series, 1 image;" in run(
+        "delete", image.id, series.id, edge.source_id
+    )
+    with pytest.raises(InputError, match=r"erased with its texts.*Memory\.erase"):
+        run("delete", note.id, "monday")
+    assert "deleted 1 artifact," in run("delete", note.id)
+
+
+def test_what_must_be_confirmed_says_how(run):
+    run("init")
+    run("snapshot", "one")
+    with pytest.raises(Taken, match="a snapshot of that name exists"):
+        run("snapshot", "one")
+    with pytest.raises(InputError, match="standard input has none: --yes gives it"):
+        run("restore", "one", stdin="")
+    with pytest.raises(Cancelled, match="it was not confirmed"):
+        run("drop", "default", stdin="\n")
+    run("restore", "one", stdin="Yes\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["snapshot", "one"], 2, "or drop that one first with `unabridged memory snapshot NAME --drop`"),
+        (["purge"], 2, "1 snapshot(s) hold the old versions; drop them with"),
+        (["restore", "one"], 2, "--yes gives it"),
+        (["delete", "monday"], 2, "`unabridged memory erase --session ID` does that"),
+        (["import", "nowhere"], 2, "nowhere: has no manifest.json"),
+    ],
+)
+def test_the_exit_code_says_who_can_help(run, monkeypatch, capsys, arguments, code, said):
+    from unabridged.cli.app import run as program
+
+    run("add", "--text", "x", "--session", "monday")
+    run("snapshot", "one")
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert program(["memory", *arguments]) == code
+    assert said in capsys.readouterr().err
 
 
 def test_vectors_come_from_the_model_or_the_configuration(run, place, tmp_path, monkeypatch):

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from unabridged.cli import memory_keep
-from unabridged.cli.console import note, plural, put
+from unabridged.cli import memory_forget, memory_keep
+from unabridged.cli.console import note, put
 from unabridged.cli.memory_options import (
+    Commands,
     Config,
     Dataset,
     Json,
     Metadata,
     Model,
     Uri,
-    Yes,
     chosen_embedder,
-    confirm,
     opened,
+    options_of,
     pairs,
     place,
 )
@@ -28,13 +28,12 @@ from unabridged.cli.memory_print import as_data, lines, show, shown
 from unabridged.errors import InputError, NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from unabridged.memory import Memory
 
 __all__ = ["app", "register"]
 
-app = typer.Typer(no_args_is_help=True, help="Keep texts, facts and where each came from.")
+app = typer.Typer(cls=Commands, no_args_is_help=True, help="Keep texts, facts and where each came from.")
+memory_forget.register(app)
 memory_keep.register(app)
 
 
@@ -87,6 +86,9 @@ def _add(
     texts += [(_read(path), source or (None if path == "-" else path)) for path in paths or ()]
     if not texts:
         raise InputError("nothing to add: name files, - or --text")
+    for each, origin in texts:
+        if not each.strip():
+            raise InputError(f"{origin or 'a text'} is empty or blank; nothing was added")
     given: dict[str, Any] = {"kind": kind, "session_id": session, "valid_at": valid_at, "metadata": pairs(metadata)}
     with opened(uri, dataset, config=config, create=True, embedder=chosen_embedder(config, model)) as memory:
         made = [
@@ -157,7 +159,7 @@ def _list(
     wanted |= {"metadata": pairs(metadata), "as_of": as_of, "known_at": known_at, "include_history": history or None}
     given = {name: value for name, value in wanted.items() if value is not None}
     if wrong := sorted(given.keys() - _FILTERS[what]):
-        raise InputError(f"{what} cannot be filtered by {', '.join(wrong)}")
+        raise InputError(f"{what} cannot be filtered by {', '.join(options_of(wrong))}")
     page = getattr(memory, what).list(**given, limit=limit, cursor=cursor, newest_first=newest)
     show({"items": page.items, "cursor": page.cursor}) if as_json else lines(page)
     if page.cursor and not as_json:
@@ -176,7 +178,7 @@ _FILTERS = {
 
 @app.command("show", no_args_is_help=True)
 def _show(
-    record: Annotated[str, typer.Argument(help="The id of an artifact, an entity or an edge.")],
+    record: Annotated[str, typer.Argument(help="The id of anything that `list` lists.")],
     span: Annotated[str | None, typer.Option("--bytes", help="Only the bytes A:B of an artifact's text.")] = None,
     uri: Uri = None,
     dataset: Dataset = "default",
@@ -188,24 +190,34 @@ def _show(
     unabridged memory show 01a22b3a56ef00049e0409763c8adbd3 --bytes 120:180
     ```
     """
+    from unabridged.memory.forgetting import kinds_of
+
     memory = opened(uri, dataset, read_only=True)
     if span is not None:
         put(memory.slice(record, *_span(span)) + "\n")
         return
-    kind, found = _found(memory, record)
-    if kind == "artifact":
-        made = memory.contribution(found)
-        data = {**as_data(found), "entities": as_data(made.entities), "edges": as_data(made.edges)}
-    else:
-        data = {**as_data(found), "evidence": as_data(memory.evidence(found))}
+    kind = kinds_of(memory.source, [record]).get(record)
+    if kind is None:
+        raise NotFound("nothing of that id is in the dataset")
+    found = getattr(memory, kind).get(record)
+    around = _around(memory, kind, found)
     if as_json:
-        show(data)
+        show({**as_data(found), **{name: as_data(each) for name, each in around.items()}})
         return
-    put(f"{shown(found)}\n\n{found.text}\n" if kind == "artifact" else f"{shown(found)}\n")
-    if kind == "artifact":
-        lines((*made.entities, *made.edges))
-    for each in () if kind == "artifact" else memory.evidence(found):
+    put(f"{shown(found)}\n")
+    if kind == "artifacts":
+        put(f"\n{found.text}\n")
+    lines((*around.get("entities", ()), *around.get("edges", ())))
+    for each in around.get("evidence", ()):
         put(f"  {each.artifact.id}  {each.link.start}:{each.link.end}  {each.quote or ''}".rstrip() + "\n")
+
+
+def _around(memory: Memory, kind: str, found: Any) -> dict[str, Any]:
+    """What an artifact contributes, what a fact or an entity rests on."""
+    if kind == "artifacts":
+        made = memory.contribution(found)
+        return {"entities": made.entities, "edges": made.edges}
+    return {"evidence": memory.evidence(found)} if kind in {"entities", "edges"} else {}
 
 
 def _span(given: str) -> tuple[int, int]:
@@ -213,72 +225,3 @@ def _span(given: str) -> tuple[int, int]:
     if not mark or not start.isdigit() or not end.isdigit():
         raise InputError(f"--bytes: found {given!r}, expected A:B, such as 120:180")
     return int(start), int(end)
-
-
-def _found(memory: Memory, record: str) -> tuple[str, Any]:
-    shelves: dict[str, Callable[[list[str]], list[Any]]] = {
-        "artifact": memory.artifacts.many,
-        "entity": memory.entities.many,
-        "edge": memory.edges.many,
-    }
-    for kind, many in shelves.items():
-        if found := many([record]):
-            return kind, found[0]
-    raise NotFound("no artifact, entity or edge of that id is in the dataset")
-
-
-@app.command("delete", no_args_is_help=True)
-def _delete(
-    ids: Annotated[list[str], typer.Argument(help="Ids of artifacts.")],
-    unsupported: Annotated[
-        Literal["delete", "keep"], typer.Option(help="What becomes of facts that lose their last source.")
-    ] = "delete",
-    uri: Uri = None,
-    dataset: Dataset = "default",
-    as_json: Json = False,
-) -> None:
-    """Delete artifacts and what hangs from them; what others support stays.
-
-    ```
-    unabridged memory delete 01a22b3a56ef00049e0409763c8adbd3
-    ```
-    """
-    with opened(uri, dataset) as memory:
-        done = memory.delete(ids, unsupported=unsupported)
-    if as_json:
-        show(done)
-        return
-    artifacts, facts = plural(len(done.artifacts), "artifact"), plural(len(done.edges), "fact")
-    entities = f"{len(done.entities):,} {'entity' if len(done.entities) == 1 else 'entities'}"
-    put(f"deleted {artifacts}, {facts}, {entities}; {plural(len(done.reopened), 'fact')} open again\n")
-
-
-@app.command("erase")
-def _erase(
-    session: Annotated[str | None, typer.Option("--session", help="All of a session.")] = None,
-    source: Annotated[str | None, typer.Option("--source", help="All of a source.")] = None,
-    metadata: Metadata = None,
-    drop_snapshots: Annotated[bool, typer.Option("--drop-snapshots", help="Let go of snapshots as well.")] = False,
-    yes: Yes = False,
-    uri: Uri = None,
-    dataset: Dataset = "default",
-    as_json: Json = False,
-) -> None:
-    """Erase a session, a source or a user (by metadata) for good, from every file, and prove it.
-
-    ```
-    unabridged memory erase --metadata user=alice --yes
-    ```
-    """
-    given: dict[str, Any] = {"session_id": session, "source": source, "metadata": pairs(metadata)}
-    with opened(uri, dataset) as memory:
-        confirm("erase for good?", yes=yes)
-        done = memory.erase(**given, drop_snapshots=drop_snapshots)
-    if as_json:
-        show(done)
-    else:
-        proof = done.proof
-        put(f"erased {plural(len(done.deletion.artifacts), 'artifact')}; ")
-        put(f"{plural(proof.passages, 'passage')} looked for in {plural(proof.files, 'file')}, ")
-        put(f"found {proof.passages_found}\n")
-    raise typer.Exit(0 if done.proof.holds else 1)

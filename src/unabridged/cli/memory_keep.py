@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import typer
 
 from unabridged.cli.console import note, plural, put
-from unabridged.cli.memory_options import Dataset, Json, Uri, Yes, confirm, opened, place
-from unabridged.cli.memory_print import as_data, lines, show
+from unabridged.cli.memory_options import Dataset, Json, Uri, Yes, confirm, named, opened, place
+from unabridged.cli.memory_print import as_data, lines, show, verdict
 
 __all__ = ["register"]
 
@@ -46,7 +46,12 @@ def _stats(uri: Uri = None, dataset: Dataset = "default", as_json: Json = False)
         put(f"  vectors of {name:<13}{coverage.present:>12,} of {coverage.expected:,}\n")
 
 
-def _verify(uri: Uri = None, dataset: Dataset = "default", as_json: Json = False) -> None:
+def _verify(
+    every: Annotated[bool, typer.Option("--all", help="List every promise, not only how many hold.")] = False,
+    uri: Uri = None,
+    dataset: Dataset = "default",
+    as_json: Json = False,
+) -> None:
     """Check every promise on the live dataset; exit code 1 if one is broken.
 
     ```
@@ -57,10 +62,7 @@ def _verify(uri: Uri = None, dataset: Dataset = "default", as_json: Json = False
     if as_json:
         show({**as_data(report), "ok": report.ok})
     else:
-        for check in report.checks:
-            put(f"{'ok    ' if check.ok else 'BROKEN'}  {check.name}: {check.broken} of {check.checked:,}\n")
-            lines_of = (f"          {each}\n" for each in check.examples)
-            put("".join(lines_of))
+        put(verdict(report, every=every))
         for each in report.notes:
             note(each)
     raise typer.Exit(report.exit_code)
@@ -131,7 +133,7 @@ def _restore(
     ```
     """
     with opened(uri, dataset) as memory:
-        confirm("replace the present state?", yes=yes)
+        confirm(f"replace the present state by {name!r}?", yes=yes)
         memory.restore(name)
 
 
@@ -176,5 +178,7 @@ def _drop(
     """
     from unabridged.memory import Memory
 
-    confirm("delete the whole dataset?", yes=yes)
-    Memory.drop(place(uri), dataset)
+    where = place(uri)
+    confirm(f"delete the whole dataset {dataset!r} in {where}?", yes=yes)
+    with named(where, dataset):
+        Memory.drop(where, dataset)

@@ -1,21 +1,28 @@
-"""What the commands of ``unabridged memory`` share: their options, and the memory that they open."""
+"""What the commands of ``unabridged memory`` share: their options, the memory that they open, their words."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import re
+import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from unabridged.errors import InputError, MissingExtra
+from unabridged.errors import Cancelled, InputError, MissingExtra, NotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from unabridged.memory import Memory
 
 __all__ = [
+    "Commands",
     "Config",
     "Dataset",
     "Json",
@@ -25,7 +32,9 @@ __all__ = [
     "Yes",
     "chosen_embedder",
     "confirm",
+    "named",
     "opened",
+    "options_of",
     "pairs",
     "place",
 ]
@@ -63,7 +72,25 @@ def opened(uri: str | None, dataset: str, *, config: str | None = None, create: 
     """The memory of the options."""
     from unabridged.memory import Memory
 
-    return Memory.open(place(uri, config), dataset=dataset, create=create, **options)
+    where = place(uri, config)
+    with named(where, dataset):
+        return Memory.open(where, dataset=dataset, create=create, **options)
+
+
+@contextlib.contextmanager
+def named(where: str, dataset: str) -> Iterator[None]:
+    """Say of a dataset that is not there which one, where, and how to find those that are."""
+    from unabridged.memory.catalog import untouched
+
+    try:
+        yield
+    except NotFound as error:
+        if error.advice != "list_datasets":
+            raise
+        if untouched(where):
+            raise NotFound(f"nothing is in {where} yet; `unabridged memory init` makes a dataset") from None
+        shown = f"`unabridged memory list datasets --memory {shlex.quote(where)}` shows those that are"
+        raise NotFound(f"no dataset {dataset[:64]!r} is in {where}; {shown}") from None
 
 
 def chosen_embedder(config: str | None, model: str | None, *, default: bool = False) -> Any:
@@ -102,6 +129,56 @@ def pairs(given: list[str] | None) -> dict[str, Any] | None:
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask before what cannot be undone."""
-    if not yes:
-        typer.confirm(question, abort=True, err=True)
+    """Ask before what cannot be undone; where nobody can answer, say how to answer beforehand."""
+    if yes:
+        return
+    typer.echo(f"{question} [y/N]: ", nl=False, err=True)
+    answer = sys.stdin.readline() if sys.stdin is not None else ""
+    if not answer:
+        typer.echo(err=True)
+        raise InputError("this needs a confirmation, and standard input has none: --yes gives it")
+    if answer.strip().casefold() not in {"y", "yes"}:
+        raise Cancelled("it was not confirmed, and nothing was changed")
+
+
+# What the library calls a value, and what it is called here.
+_OPTIONS = {
+    "as_of": "--as-of",
+    "at": "--at",
+    "cursor": "--cursor",
+    "dataset": "--dataset",
+    "fact": "FACT",
+    "include_history": "--history",
+    "kind": "--kind",
+    "known_at": "--known-at",
+    "metadata": "--metadata",
+    "role": "--role",
+    "session_id": "--session",
+    "snapshot name": "NAME",
+    "source": "--source",
+    "type": "--type",
+    "uri": "--memory",
+    "valid_at": "--valid-at",
+}
+_VALUE = re.compile(rf"^({'|'.join(_OPTIONS)})(?=[:.\[])")
+
+
+class Commands(TyperGroup):
+    """A group of commands whose errors name their options, not the library's arguments."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run one of them."""
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            error.args = (_VALUE.sub(lambda found: _OPTIONS[found[1]], str(error.args[0])), *error.args[1:])
+            raise
+
+
+def options_of(names: Iterable[str]) -> list[str]:
+    """The options of some of the library's arguments.
+
+    >>> options_of(["session_id", "kind"])
+    ['--kind', '--session']
+    """
+    return sorted(_OPTIONS[name] for name in names)

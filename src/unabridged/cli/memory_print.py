@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from unabridged.cli.console import put
+from unabridged.cli.console import number, put
 from unabridged.memory.plain import plain as as_data
 
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Callable, Iterable
 
-__all__ = ["as_data", "lines", "show", "shown"]
+    from unabridged.memory.verify import Check, Report
+
+__all__ = ["as_data", "lines", "show", "shown", "verdict"]
 
 _WIDTH = 72  # characters of a text on one line of a listing
 
@@ -58,3 +60,40 @@ _SHOWN: dict[str, Callable[[Any], str]] = {
     "Snapshot": lambda s: f"{_brief(s.name)}  {_moment(s.created_at)}",
     "DatasetInfo": lambda d: f"{_brief(d.name)}  {_moment(d.created_at)}",
 }
+
+
+# -- what verify found ------------------------------------------------------------------------------
+
+
+def verdict(report: Report, *, every: bool) -> str:
+    """What a verification found: the verdict, what is broken, then what holds, by subject or (``every``) one by one."""
+    broken = [check for check in report.checks if not check.ok]
+    holding = [check for check in report.checks if check.ok]
+    total = len(report.checks)
+    said = f"broken: {len(broken)} of {total} promises do not hold" if broken else f"sound: all {total} promises hold"
+    rest = _table("promise", _each(holding)) if every else _table("promises of", _by_subject(holding))
+    parts = [f"{report.dataset}, commit {report.seq:,}: {said}\n", "".join(map(_broken, broken)), rest]
+    return "\n".join(part for part in parts if part)
+
+
+def _broken(check: Check) -> str:
+    named = [*check.examples, *([f"and {more:,} more"] if (more := check.broken - len(check.examples)) > 0 else [])]
+    return "\n          ".join([f"BROKEN  {check.name}: {check.broken:,} of {check.checked:,}", *named]) + "\n"
+
+
+def _each(checks: Iterable[Check]) -> list[tuple[str, str]]:
+    return [(check.name, number(check.checked)) for check in checks]
+
+
+def _by_subject(checks: Iterable[Check]) -> list[tuple[str, str]]:
+    """How many promises hold of each subject, and over how many of its rows at the most."""
+    found: dict[str, list[Check]] = {}
+    for check in checks:
+        found.setdefault(check.name.partition(":")[0], []).append(check)
+    return [(f"{name} ({len(of)})", number(max(check.checked for check in of))) for name, of in found.items()]
+
+
+def _table(head: str, rows: list[tuple[str, str]]) -> str:
+    wide = max(len(name) for name in (head, *(name for name, _ in rows)))
+    listed = [f"ok      {name:<{wide}}  {looked_at:>12}\n" for name, looked_at in rows]
+    return "".join([f"        {head:<{wide}}  {'looked at':>12}\n", *listed]) if rows else ""

@@ -14,6 +14,7 @@ import hashlib
 import json
 import shutil
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -229,7 +230,7 @@ def _manifest(path: Path) -> Manifest:
     try:
         manifest = Manifest(**json.loads((path / "manifest.json").read_text("utf-8")))
         newer = manifest.format > FORMAT or manifest.schema > SCHEMA_VERSION
-        named = [said["file"] for said in manifest.tables.values()]
+        named = [said["file"] for said in manifest.tables.values() if said["rows"] >= 0]
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         raise InputError(f"{path}: has no manifest.json of an unabridged export") from None
     if newer:
@@ -283,14 +284,18 @@ def _read(path: Path, manifest: Manifest, table: str, schema: pa.Schema) -> Iter
         _parquet(path / said["file"]) if manifest.kind == "parquet" else _lines(path / said["file"], table, manifest)
     )
     waiting: list[pa.Table] = []
+    count = 0
     try:
         for rows in batches:
+            count += rows.num_rows
             waiting.append(_fitted(rows, schema))
             if sum(each.num_rows for each in waiting) >= 8 * ROWS:  # large fragments from the start
                 yield pa.concat_tables(waiting)
                 waiting = []
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, pa.ArrowException):
         raise InputError(f"{path}: {said['file']} does not hold what an export of {table} holds") from None
+    if count != said["rows"]:
+        raise InputError(f"{path}: {said['file']} holds {count:,} rows, where its manifest names {said['rows']}")
     if waiting:
         yield pa.concat_tables(waiting)
 
@@ -304,7 +309,7 @@ def _parquet(path: Path) -> Iterator[pa.Table]:
 def _lines(path: Path, table: str, manifest: Manifest) -> Iterator[pa.Table]:
     width, kind = manifest.settings.get("width"), manifest.settings.get("vector_type", "float32")
     with path.open(encoding="utf-8", newline="\n") as file:
-        while lines := [line for line, _ in zip(file, range(ROWS), strict=False)]:
+        while lines := list(islice(file, ROWS)):
             yield _rows([json.loads(line) for line in lines], table, width, kind)
 
 

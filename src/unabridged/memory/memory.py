@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -240,7 +241,7 @@ class Memory(Recalling, Remembering):
         """Store many texts, a commit for each 10,000 of them, with the same options for all."""
         done: list[Artifact] = []
         rest = iter(texts)
-        while part := [text for _, text in zip(range(BULK), rest, strict=False)]:
+        while part := list(islice(rest, BULK)):
             with self.write(embed=embed) as tx:
                 for text in part:
                     tx.artifact(text, **given)

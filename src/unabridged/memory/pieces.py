@@ -125,6 +125,13 @@ class Pieces:
         self._apart().commit_existing_index_segments(index.name, index.column, [segment])
         self.latest()
 
+    @told("reading a transaction")
+    def appended(self, version: int) -> int | None:
+        """How many rows the transaction appended that made a version; ``None`` of one that set the table back."""
+        done = self._reader().read_transaction(version).operation
+        kind = type(done).__name__
+        return None if kind == "Restore" else sum(f.physical_rows for f in done.fragments) if kind == "Append" else 0
+
     def clean(self, below: int) -> int:
         """Remove untagged versions under ``below`` and their files; the bytes freed."""
         old = [v for v in self.versions() if v < below]

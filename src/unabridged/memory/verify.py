@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unabridged.errors import StoreError
+from unabridged.memory.beyond import beyond
 from unabridged.memory.gather import checked_kind
 from unabridged.memory.records import KINDS, LINK_TYPES, RESERVED, Edge, Link
 from unabridged.memory.schema import SCHEMA_VERSION, TABLES, VECTOR_TABLES
@@ -72,12 +73,13 @@ def verify(memory: Memory) -> Report:
         facts = _Facts(view)
         checks = [found for each in _CHECKS for found in each(facts)]
         files, notes = _files(memory, view)
+        past = beyond(memory.store)
         return Report(
             dataset=memory.name,
             seq=view.head.seq,
-            checks=(*whole, *checks, files, _points(view)),
+            checks=(*whole, past.check, *checks, files, _points(view)),
             vectors=vector_coverage(view),
-            notes=tuple(notes),
+            notes=(*past.notes, *notes),
         )
 
 
