@@ -12,11 +12,13 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from unabridged.config import Config, load_config
+from unabridged.config.names import nearest
 from unabridged.errors import UnabridgedError
 from unabridged.server import health, metrics
 from unabridged.server.faults import no_text, problem_of
 from unabridged.server.frame import Frame
 from unabridged.server.gateway import direct
+from unabridged.server.given import fields_at
 from unabridged.server.openapi import document_of, operation_id
 from unabridged.server.problems import Problem, problem_response
 from unabridged.server.settings import ServerSettings
@@ -118,29 +120,40 @@ def _parts(names: Iterable[str]) -> Iterator[Any]:
 async def _answer(request: Request, error: Exception) -> Response:
     """Whatever was raised, in the shape of the path."""
     return problem_response(
-        _problem(error), path=request.url.path, request_id=request.scope.get("unabridged.request_id", "")
+        _problem(error, request), path=request.url.path, request_id=request.scope.get("unabridged.request_id", "")
     )
 
 
-def _problem(error: Exception) -> Problem:
+def _problem(error: Exception, request: Request) -> Problem:
     if isinstance(error, Problem):
         return error
     if isinstance(error, UnabridgedError):
         return problem_of(error)
     if isinstance(error, RequestValidationError):
-        return _invalid(error)
+        return _invalid(error, request.scope.get("route"))
     if isinstance(error, UnicodeEncodeError):
         return no_text()
     assert isinstance(error, HTTPException)  # noqa: S101 -- these are what the handlers are for
     return Problem(error.status_code, str(error.detail), headers=error.headers)
 
 
-def _invalid(error: RequestValidationError) -> Problem:
+def _invalid(error: RequestValidationError, route: Any) -> Problem:
     """What is wrong, by place; never what was sent."""
-    told = [{"at": ".".join(map(str, one["loc"])), "problem": one["msg"]} for one in error.errors()]
+    body = getattr(getattr(route, "body_field", None), "field_info", None)
+    told = [{"at": ".".join(map(str, one["loc"])), "problem": _said(one, body)} for one in error.errors()]
     first = told[0] if told else {"at": "", "problem": "not valid"}
     detail = f"{first['at']}: {first['problem']}"
     return Problem(422, detail, code="invalid_request", param=first["at"], extra={"errors": told})
+
+
+def _said(fault: Any, body: Any) -> str:
+    """What is wrong at one place; of a field that is not known, which one may have been meant."""
+    if fault["type"] != "extra_forbidden" or body is None:
+        return str(fault["msg"])
+    _, *place, name = fault["loc"]
+    known = fields_at(body.annotation, place)
+    near = nearest(str(name), known)
+    return f"unknown field, did you mean {near}?" if near else f"unknown field, known are {', '.join(known)}"
 
 
 def _version() -> str:

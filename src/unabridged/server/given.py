@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-__all__ = ["Given", "example"]
+__all__ = ["Given", "example", "fields_at"]
 
 
 class Given(BaseModel):
@@ -48,3 +48,20 @@ def example(**fields: Any) -> ConfigDict:
     {'json_schema_extra': {'examples': [{'query': 'Where does Alice work?'}]}}
     """
     return ConfigDict(json_schema_extra={"examples": [fields]})
+
+
+def fields_at(annotation: Any, place: Sequence[str | int] = ()) -> list[str]:
+    """The fields that a body may have at a place in it, where a model or several may stand.
+
+    >>> class Page(Given):
+    ...     limit: int
+    >>> fields_at(Page), fields_at(list[Page] | None, (0,))
+    (['limit'], ['limit'])
+    """
+    models = [each for each in _takes(annotation) if isinstance(each, type) and issubclass(each, BaseModel)]
+    if not place:
+        return list(dict.fromkeys(field.alias or name for each in models for name, field in each.model_fields.items()))
+    inside = [each.model_fields[str(place[0])].annotation for each in models if str(place[0]) in each.model_fields]
+    if not inside:  # a position in a list, or the name of one of several models
+        return fields_at(annotation, place[1:])
+    return [name for each in inside for name in fields_at(each, place[1:])]

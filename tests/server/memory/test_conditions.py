@@ -93,13 +93,20 @@ def test_a_fact_is_ended_by_what_says_so_and_opens_when_that_goes(client, memory
 @pytest.mark.parametrize(
     ("given", "status", "said"),
     [
-        ({}, 400, "expected a text or an artifact_id"),
-        ({"text": "a", "artifact_id": "b"}, 400, "expected a text or an artifact_id"),
+        ({}, 400, "text, artifact_id: found neither, expected one"),
+        ({"invalid_at": "2025-01-01"}, 400, "text, artifact_id: found neither, expected one"),
+        ({"text": "a", "artifact_id": "b"}, 400, "text, artifact_id: found both, expected one"),
         ({"text": ""}, 422, "text"),
-        ({"artifact_id": "nothing"}, 404, "not in the dataset"),
-        ({"text": "a", "invalid_at": "then"}, 400, "ISO 8601"),
-        ({"text": "a", "invalid_at": "1999-01-01"}, 400, "before it begins"),
-        ({"text": "a", "until": "2025-01-01"}, 422, "until"),
+        ({"text": " "}, 400, "text: blank"),
+        ({"artifact_id": "nothing"}, 404, "no artifact of that id"),
+        ({"text": "a", "invalid_at": "then"}, 400, "invalid_at: not a moment in ISO 8601"),
+        (
+            {"text": "a", "invalid_at": "1999-01-01"},
+            400,
+            "invalid_at: 1999-01-01T00:00:00+00:00 is before the fact begins, 2024-01-01T00:00:00+00:00 (valid_at)",
+        ),
+        ({"text": "a", "until": "2025-01-01"}, 422, "body.until: unknown field, known are invalid_at, text, artif"),
+        ({"text": "a", "valid_at": "2025-01-01"}, 422, "body.valid_at: unknown field, did you mean invalid_at?"),
     ],
 )
 def test_an_end_that_cannot_be_is_refused_and_nothing_is_stored(client, memory, story, given, status, said) -> None:
@@ -110,6 +117,19 @@ def test_an_end_that_cannot_be_is_refused_and_nothing_is_stored(client, memory, 
     assert said in answer.text
     assert memory.artifacts.counts().documents == before
     assert seen(client, f"edges/{edge}")[0]["invalid_at"] is None
+
+
+def test_a_fact_that_has_not_begun_needs_an_end_that_is_said(client, memory) -> None:
+    with memory.write() as tx:
+        base = tx.artifact("Alice starts at Initech in 2190.")
+        ends = [tx.entity(name, "thing", artifact=base) for name in ("Alice", "Initech")]
+        edge = tx.edge(ends[0], "starts_at", ends[1], artifact=base, fact="Alice starts.", valid_at="2190-01-01")
+    answer = client.patch(f"/v1/gb/edges/{edge.id}", json={"text": "She does not."})
+    assert answer.json()["detail"].startswith("invalid_at: not given, and now is before the fact begins, 2190-01-01")
+    ended = client.patch(f"/v1/gb/edges/{edge.id}", json={"text": "She does not.", "invalid_at": "2190-01-01"})
+    assert ended.status_code == 200, ended.text
+    memory.artifacts.get(base.id)
+    memory.verify().raise_if_broken()
 
 
 # -- If-Match --------------------------------------------------------------------------------------------------

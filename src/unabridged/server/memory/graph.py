@@ -1,12 +1,14 @@
 """``/v1/gb/entities``, ``/edges``, ``/links``, ``/sessions``: the graph, and where each part of it comes from."""
 
+import datetime as dt
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 
 from unabridged.errors import InputError
-from unabridged.memory.records import LinkType
+from unabridged.memory.records import Edge, LinkType
+from unabridged.memory.values import moment, now
 from unabridged.server.given import Given, example
 from unabridged.server.memory import shapes
 from unabridged.server.memory.access import Read, Write, refuse_snapshots
@@ -24,8 +26,6 @@ EdgeId = Annotated[str, Path(description="The edge's id.")]
 SessionId = Annotated[str, Path(description="The session's id, as the caller gave it.")]
 AsOf = Annotated[str | None, Query(description="What was true at this moment (ISO 8601).")]
 KnownAt = Annotated[str | None, Query(description="What the memory knew at this moment (ISO 8601).")]
-
-
 Ids = Annotated[list[str], Query(min_length=1, max_length=200, description="Ids; repeat it.")]
 
 
@@ -149,13 +149,29 @@ def _end(request: Request, memory: Write, edge_id: EdgeId, given: Ending) -> Res
 
     Deleting what says so opens the fact again. One that has ended before then keeps its end.
     """
-    if (given.text is None) == (given.artifact_id is None):
-        raise InputError("expected a text or an artifact_id that says so: every fact has a source, its end too")
-    memory.edges.get(edge_id)
+    at = moment(given.invalid_at, "invalid_at")
+    _refuse_end(given, at or now(), memory.edges.get(edge_id))
+    if given.artifact_id is not None:
+        memory.artifacts.get(given.artifact_id)
     with unchanged(request, "edges", edge_id), memory.write() as tx:
-        said = given.artifact_id or tx.artifact(given.text or "", valid_at=given.invalid_at)
-        tx.close(edge_id, said, at=given.invalid_at)
+        said = given.artifact_id or tx.artifact(given.text or "", valid_at=at)
+        tx.close(edge_id, said, at=at)
     return reply(request, memory.edges.get(edge_id))
+
+
+def _refuse_end(given: Ending, at: dt.datetime, edge: Edge) -> None:
+    """Refuse an end that nobody says, that two say, or that lies before the beginning."""
+    both = given.text is not None and given.artifact_id is not None
+    if both or (given.text is None and given.artifact_id is None):
+        found = "both" if both else "neither"
+        detail = f"found {found}, expected one of text and artifact_id: what says that the fact has ended"
+        raise InputError(f"text, artifact_id: {detail}")
+    if given.text is not None and not given.text.strip():
+        raise InputError("text: blank, expected what says that the fact has ended")
+    if edge.valid_at is not None and at < edge.valid_at:
+        end = "not given, and now" if given.invalid_at is None else at.isoformat()
+        began = f"the fact begins, {edge.valid_at.isoformat()} (valid_at)"
+        raise InputError(f"invalid_at: {end} is before {began}")
 
 
 @router.delete(
