@@ -473,3 +473,22 @@ def test_what_a_models_server_or_the_store_said_is_no_tools_answer() -> None:
     assert sentence(NotFound("not there")) == "not there"
     held = sentence(StoreError("2 snapshot(s) hold what is to be erased", advice="drop_snapshots"))
     assert held == "2 snapshot(s) hold what is to be erased; a person must drop them first"
+
+
+async def test_a_key_has_its_limits_here_too(tmp_path, configured, serving, connect, call, refused) -> None:
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    from unabridged.server.keys import KeyFile
+
+    file = KeyFile(tmp_path / "keys.json")
+    _, shown = file.add("agent", tokens_per_minute=100)
+    app = create_app(configured(tmp_path), settings=ServerSettings(keys_file=str(file.path)))
+    with serving(app) as address:
+        async with (
+            httpx2.AsyncClient(headers={"authorization": f"Bearer {shown}"}) as http,
+            connect(streamable_http_client(f"{address}/mcp", http_client=http)) as client,
+        ):
+            await call(client, "embed", texts=["a b c d " * 20])
+            said = await refused(client, "embed", texts=["e f g h " * 20])
+    assert "over this key's limit of 100 tokens a minute; try again in" in said

@@ -245,6 +245,32 @@ def test_requests_a_minute_of_a_key(tmp_path, still) -> None:
         assert client.get("/v1/models", headers=bearer(free)).status_code == 200
 
 
+def test_every_answer_to_a_key_with_limits_says_how_they_stand(tmp_path, still) -> None:
+    """As OpenAI's do, whether the texts were known, refused, or too many."""
+    _, shown = KeyFile(tmp_path / "keys.json").add("t", requests_per_minute=6, tokens_per_minute=1000)
+    with serving(tmp_path) as served, client_of(served, headers=bearer(shown)) as client:
+
+        def left(answer):
+            told = {name: answer.headers[f"x-ratelimit-{name}"] for name in ("limit-requests", "limit-tokens")}
+            assert told == {"limit-requests": "6", "limit-tokens": "1000"}
+            assert all(answer.headers[f"x-ratelimit-reset-{what}"].endswith("s") for what in ("requests", "tokens"))
+            return tuple(int(answer.headers[f"x-ratelimit-remaining-{what}"]) for what in ("requests", "tokens"))
+
+        ask = {"input": "a b c d e f g h i j"}
+        assert left(client.get("/v1/models")) == (5, 1000)
+        assert left(client.post("/v1/embeddings", json=ask)) == (4, 990), "what was billed, not what was guessed"
+        assert left(client.post("/v1/embeddings", json=ask)) == (3, 990), "known: it is free"
+        assert left(client.post("/api/embed", json={"model": "nobody", "input": "x"})) == (2, 990)
+        much = client.post("/v1/embeddings", json={"input": "x y " * 5000})
+        assert (much.status_code, left(much)) == (429, (1, 990))
+        assert int(much.headers["retry-after"]) >= 1
+        assert much.headers["x-ratelimit-reset-tokens"] == "0.600s"
+        assert client.get("/v1/gb/stats").status_code == 403
+        none = client.get("/v1/models")
+        assert (none.status_code, left(none)) == (429, (0, 990))
+        assert (none.headers["retry-after"], none.headers["x-ratelimit-reset-requests"]) == ("10", "60.000s")
+
+
 def test_tokens_a_minute_are_those_that_were_billed(tmp_path, still) -> None:
     _, shown = KeyFile(tmp_path / "keys.json").add("t", tokens_per_minute=1000)
     with serving(tmp_path) as served, client_of(served, headers=bearer(shown)) as client:
@@ -276,6 +302,8 @@ def test_a_months_quota_outlives_the_server(tmp_path) -> None:
     with serving(tmp_path) as served, client_of(served, headers=bearer(shown)) as client:
         answer = client.post("/v1/embeddings", json={"input": "other"})
         assert (answer.status_code, answer.json()["error"]["code"]) == (429, "insufficient_quota")
+        assert answer.headers["x-should-retry"] == "false", "the SDK would try again at once"
+        assert 0 < int(answer.headers["retry-after"]) <= 31 * 86_400
         assert client.get("/v1/models").status_code == 200
         served.state.meters._month = "2020-01"  # a new month begins
         served.state.meters.collect()

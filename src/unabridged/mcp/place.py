@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp.server.mcpserver.exceptions import ToolError
+from starlette.exceptions import HTTPException
 
 from unabridged.memory import Memory
 from unabridged.memory.memory import DATASET
@@ -103,9 +104,28 @@ class Hosted:
         return [info.name for info in Memory.datasets(self._server.place) if caller.reaches(info.name)]
 
     def embedder(self, request: Any) -> Any:
-        """The server's default model, for a caller who may embed."""
-        _caller(request, "embed")
-        return self._server.embedders()
+        """The server's default model, for a caller who may embed, within its limits."""
+        return _Metered(self._server, _caller(request, "embed"))
+
+
+class _Metered:
+    """An embedder that keeps to what a key may ask for in a minute and a month."""
+
+    def __init__(self, server: Any, caller: Any) -> None:
+        self._server = server
+        self._caller = caller
+        self._embedder = server.embedders()
+        self.model: str = self._embedder.model
+
+    def embed_detailed(self, texts: list[str], **options: Any) -> Any:
+        """As of an embedder."""
+        try:
+            with self._server.meters.embedding(self._caller, texts) as billed:
+                made = self._embedder.embed_detailed(texts, **options)
+                billed.tokens = made.usage.tokens
+                return made
+        except HTTPException as refused:  # 429
+            raise ToolError(refused.detail) from None
 
 
 def _caller(request: Any, right: str) -> Any:

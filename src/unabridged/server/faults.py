@@ -111,7 +111,7 @@ def _of_fault(fault: Fault, error: ProviderError) -> Problem:
         detail += f": it gives {fault.limit}"
     if kind == "empty_input" and fault.indices:
         detail = f"text {fault.indices[0]} is empty or blank"
-    headers = {}
+    headers = {"x-should-retry": "false"} if kind == "quota" else {}  # OpenAI's SDKs heed it
     if status in {429, 503} and kind != "quota":
         headers["retry-after"] = str(max(1, ceil(fault.retry_after or 1)))
     return Problem(status, detail, code=code, param=_PARAMS.get(kind), headers=headers)

@@ -133,9 +133,7 @@ class _Exchange:
             required = server.needs_keys or not is_near(scope.get("client"), self._headers)
             caller = authenticate(server.keys, self._headers, required=required)
             scope["unabridged.caller"] = caller
-            told = server.meters.enter(caller)
-            if told:
-                self._added += [(name.encode(), value.encode()) for name, value in told.items()]
+            server.meters.enter(caller)
 
     async def _answer(self, problem: Problem) -> None:
         if self._status:
@@ -148,11 +146,17 @@ class _Exchange:
             self._status = message["status"]
             own: list[Any] = message.setdefault("headers", [])
             named = {name for name, _ in own}
-            for pair in self._added:  # what stands first wins
+            for pair in (*self._added, *self._limits()):  # what stands first wins
                 if pair[0] not in named or pair[0] == b"vary":
                     named.add(pair[0])
                     own.append(pair)
         await self._send(message)
+
+    def _limits(self) -> list[tuple[bytes, bytes]]:
+        """How the caller's limits stand, now that the work is done."""
+        caller = self._scope.get("unabridged.caller")
+        told = {} if caller is None else self._server.meters.told(caller)
+        return [(name.encode(), value.encode()) for name, value in told.items()]
 
     def _told_of(self) -> None:
         took = time.perf_counter() - self._started

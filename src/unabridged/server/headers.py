@@ -55,8 +55,10 @@ _ALLOWED = (
     "if-range, mcp-protocol-version, range"
 )
 _SHOWN = (
-    "x-request-id, retry-after, etag, x-unabridged-chunked, x-unabridged-cached, mcp-session-id, "
-    "accept-ranges, content-range, idempotent-replayed, x-unabridged-notes"
+    "x-request-id, retry-after, etag, x-unabridged-chunked, x-unabridged-chunks, x-unabridged-cached, "
+    "x-unabridged-requests, x-unabridged-unknown, mcp-session-id, accept-ranges, content-range, "
+    "idempotent-replayed, x-unabridged-notes, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, "
+    "x-ratelimit-reset-requests, x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens"
 )
 
 

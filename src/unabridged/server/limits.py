@@ -1,7 +1,8 @@
 """What each key may ask for in a minute and in a month, and what it has used.
 
 Buckets fill evenly and hold a minute's worth. Tokens are taken on a guess before the work and corrected to
-what the model billed after it. Use is counted by key and month, and outlives the process.
+what the model billed after it. Use is counted by key and month, and outlives the process. Every answer to a key
+with limits tells how they stand, in OpenAI's headers.
 """
 
 from __future__ import annotations
@@ -10,14 +11,17 @@ import contextlib
 import logging
 import math
 import sqlite3
+import threading
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from unabridged.errors import UnabridgedError
 from unabridged.server.problems import Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from unabridged.server.auth import Caller
@@ -33,6 +37,8 @@ _TABLE = """CREATE TABLE IF NOT EXISTS use (
   PRIMARY KEY (key, month))"""
 _ADD = """INSERT INTO use VALUES (?, ?, ?, ?) ON CONFLICT (key, month) DO UPDATE SET
   requests = requests + excluded.requests, tokens = tokens + excluded.tokens"""
+
+_CHARS_A_TOKEN = 4  # on a guess, which what is billed corrects
 
 
 @dataclass(slots=True)
@@ -80,7 +86,7 @@ class _Meter:
 
 
 class Meters:
-    """The meters of all callers."""
+    """The meters of all callers: requests come in on the event loop, tokens of MCP's tools in threads."""
 
     def __init__(self, settings: ServerSettings, path: Path) -> None:
         self._defaults = settings.limits
@@ -89,47 +95,59 @@ class Meters:
         self._new: dict[str, Use] = {}
         self._month = _month()
         self._past = {key: use.tokens for key, use in read_use(path, self._month).items()}
+        self._mutex = threading.Lock()
 
-    def enter(self, caller: Caller) -> dict[str, str]:
-        """Let one request in, or problem 429; what its answer tells of the limits."""
-        meter = self._meter(caller)
-        self._use(caller).requests += 1
-        if meter.requests is None:
-            return {}
-        wait = meter.requests.wait(1)
-        if wait > 0:
-            raise _too_fast("requests", meter.requests.limit, wait)
-        meter.requests.take(1)
-        return _told("requests", meter.requests)
+    def enter(self, caller: Caller) -> None:
+        """Let one request in, or problem 429."""
+        with self._mutex:
+            self._use(caller).requests += 1
+            _taken("requests", self._meter(caller).requests, 1)
 
-    def reserve(self, caller: Caller, guess: int) -> dict[str, str]:
-        """Take so many tokens on a guess, or problem 429."""
-        meter = self._meter(caller)
-        if meter.month is not None and self._used(caller) >= meter.month:
-            detail = f"this key has used its {meter.month} tokens of this month"
-            raise Problem(429, detail, code="insufficient_quota")
-        if meter.tokens is None:
-            return {}
-        wait = meter.tokens.wait(guess)
-        if wait > 0:
-            raise _too_fast("tokens", meter.tokens.limit, wait)
-        meter.tokens.take(guess)
-        return _told("tokens", meter.tokens)
+    @contextlib.contextmanager
+    def embedding(self, caller: Caller, texts: Sequence[str]) -> Iterator[Use]:
+        """Around the embedding of texts, whose bill is put into what it gives; problem 429 where it is too much.
 
-    def settle(self, caller: Caller, guess: int, billed: int) -> None:
-        """Correct a guess to what was billed."""
-        meter = self._meter(caller)
-        if meter.tokens is not None:
-            meter.tokens.take(billed - guess)
-        self._use(caller).tokens += billed
+        What was billed counts, also where some texts failed.
+        """
+        guess = sum(map(len, texts)) // _CHARS_A_TOKEN + len(texts)
+        self._reserve(caller, guess)
+        billed = Use()
+        try:
+            yield billed
+        except UnabridgedError as error:
+            billed.tokens = error.result.usage.tokens if error.result is not None else 0
+            raise
+        finally:
+            self._settle(caller, guess, billed.tokens)
+
+    def _reserve(self, caller: Caller, guess: int) -> None:
+        with self._mutex:
+            meter = self._meter(caller)
+            if meter.month is not None and self._used(caller) >= meter.month:
+                raise _used_up(meter.month)
+            _taken("tokens", meter.tokens, guess)
+
+    def _settle(self, caller: Caller, guess: int, billed: int) -> None:
+        with self._mutex:
+            meter = self._meter(caller)
+            if meter.tokens is not None:
+                meter.tokens.take(billed - guess)
+            self._use(caller).tokens += billed
+
+    def told(self, caller: Caller) -> dict[str, str]:
+        """How the limits of a minute stand, as headers; empty for a caller without any."""
+        with self._mutex:
+            meter = self._meter(caller)
+            return {**_told("requests", meter.requests), **_told("tokens", meter.tokens)}
 
     def collect(self) -> list[Row]:
         """What was used since the last time: rows for :meth:`write`, which may be in a thread."""
-        new, self._new, month = self._new, {}, self._month
-        for key, use in new.items():
-            self._past[key] = self._past.get(key, 0) + use.tokens
-        if month != _month():
-            self._month, self._past = _month(), {}
+        with self._mutex:
+            new, self._new, month = self._new, {}, self._month
+            for key, use in new.items():
+                self._past[key] = self._past.get(key, 0) + use.tokens
+            if month != _month():
+                self._month, self._past = _month(), {}
         return [(key, month, use.requests, use.tokens) for key, use in new.items() if key != "-"]
 
     def write(self, rows: list[Row]) -> None:
@@ -188,13 +206,31 @@ def _month() -> str:
     return datetime.now(UTC).strftime("%Y-%m")
 
 
-def _too_fast(what: str, limit: int, wait: float) -> Problem:
-    detail = f"over this key's limit of {limit} {what} a minute; try again in {math.ceil(wait)} s"
-    return Problem(429, detail, code="rate_limit_exceeded", headers={"retry-after": str(max(1, math.ceil(wait)))})
+def _taken(what: str, bucket: _Bucket | None, cost: int) -> None:
+    """Take so much out of a bucket, or problem 429 that says when it will be there."""
+    if bucket is None:
+        return
+    wait = bucket.wait(cost)
+    if wait > 0:
+        detail = f"over this key's limit of {bucket.limit} {what} a minute; try again in {math.ceil(wait)} s"
+        raise Problem(429, detail, code="rate_limit_exceeded", headers={"retry-after": str(max(1, math.ceil(wait)))})
+    bucket.take(cost)
 
 
-def _told(what: str, bucket: _Bucket) -> dict[str, str]:
+def _used_up(limit: int) -> Problem:
+    """No more this month: a client that tries again by itself is told not to (OpenAI's SDKs heed it)."""
+    now = datetime.now(UTC)
+    first = (now.replace(day=1, hour=0, minute=0, second=0, microsecond=0) + timedelta(days=32)).replace(day=1)
+    headers = {"retry-after": str(math.ceil((first - now).total_seconds())), "x-should-retry": "false"}
+    detail = f"this key has used its {limit} tokens of this month; more from {first:%Y-%m-%d} on (UTC)"
+    return Problem(429, detail, code="insufficient_quota", headers=headers)
+
+
+def _told(what: str, bucket: _Bucket | None) -> dict[str, str]:
     """What OpenAI's answers say of limits."""
+    if bucket is None:
+        return {}
+    bucket.wait(0)  # what has come in since the last request
     return {
         f"x-ratelimit-limit-{what}": str(bucket.limit),
         f"x-ratelimit-remaining-{what}": str(max(0, math.floor(bucket.level))),

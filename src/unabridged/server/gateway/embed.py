@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from unabridged.errors import EmptyText, UnabridgedError
+from unabridged.errors import EmptyText
 from unabridged.server.auth import caller_of
 from unabridged.server.hot import Warm
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["Made", "embed", "opened"]
 
 _UNKNOWN_SHARE = 0.05  # SPEC L14: above this the vector says little
-_CHARS_A_TOKEN = 4
 
 
 @dataclass(slots=True)
@@ -34,7 +33,6 @@ class Made:
     tokens: int = 0
     requests: int = 0
     cached: int = 0
-    limits: dict[str, str] = field(default_factory=dict)
 
     def headers(self) -> dict[str, str]:
         """What became of the texts: how many were cut, into how many chunks, how many were known."""
@@ -43,7 +41,6 @@ class Made:
             "x-unabridged-chunks": str(sum(row.chunks for row in self.rows)),
             "x-unabridged-cached": str(self.cached),
             "x-unabridged-requests": str(self.requests),
-            **self.limits,
         }
         unknown = max((row.unknown for row in self.rows), default=0.0)
         if unknown > _UNKNOWN_SHARE:
@@ -86,19 +83,11 @@ async def embed(server: Server, caller: Caller, embedder: Embedder, texts: Seque
 async def _asked(
     server: Server, caller: Caller, embedder: Embedder, texts: list[str], role: Role, made: Made
 ) -> EmbedResult:
-    """Ask the embedder, within the caller's limits: what was billed counts, also where some texts failed."""
-    guess = sum(map(len, texts)) // _CHARS_A_TOKEN + len(texts)
-    made.limits = server.meters.reserve(caller, guess)
-    billed = 0
-    try:
+    """Ask the embedder, within the caller's limits."""
+    with server.meters.embedding(caller, texts) as billed:
         result = await embedder.aembed_detailed(texts, role=role, timeout=server.settings.timeout)
-        billed = result.usage.tokens
-    except UnabridgedError as error:
-        billed = error.result.usage.tokens if error.result is not None else 0
-        raise
-    finally:
-        server.meters.settle(caller, guess, billed)
-    made.tokens, made.requests = billed, result.usage.requests
+        billed.tokens = made.tokens = result.usage.tokens
+    made.requests = result.usage.requests
     made.cached += result.usage.cached
     return result
 
