@@ -8,7 +8,9 @@ import pytest
 
 from unabridged.errors import InputError, NotFound, StoreError
 from unabridged.memory import AsyncMemory, Memory
-from unabridged.memory.images import ArrowFiles, media_type
+from unabridged.memory.dataset import Lake
+from unabridged.memory.images import ObjectFiles, media_type
+from unabridged.memory.objects import Objects
 from unabridged.memory.records import Pending, Point, RequestRecord
 from unabridged.memory.values import new_id, now
 from unabridged.memory.where import equals, literal
@@ -165,17 +167,18 @@ def test_an_image_is_told_by_its_bytes(raw, kind):
 
 
 def test_files_in_an_object_store(tmp_path):
-    files = ArrowFiles(f"file://{tmp_path / 'files'}")
+    lake = Lake(str(tmp_path))
+    files = ObjectFiles(Objects(lake, f"{lake.uri}/some.files"))
     assert files.names() == []
     files.write("ab" * 32, GIF)
     assert (files.names(), files.has("ab" * 32), files.has("cd" * 32)) == (["ab" * 32], True, False)
     assert files.read("ab" * 32) == GIF
     files.remove("ab" * 32)
     files.remove("ab" * 32)
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFound, match="the image's file is gone"):
         files.read("ab" * 32)
-    with pytest.raises(StoreError, match="cannot be kept"):
-        ArrowFiles("nonsense://x").names()
+    with pytest.raises(StoreError, match="cannot be kept in a place of memory://"):
+        Objects(Lake("memory://"), "memory://x").paths()
 
 
 # -- outside the commit -------------------------------------------------------------------------------
@@ -352,18 +355,3 @@ def test_a_changed_chunk_changes_what_hangs_from_it(memory) -> None:
     memory.update(chunk, metadata={"user": "b"})
     assert memory.artifacts.get(summary.id).metadata == {"user": "b"}
     assert memory.artifacts.get(document.id).metadata == {"user": "a"}
-
-
-def test_the_stores_own_options_reach_its_files():
-    from unabridged.memory.objects import file_system
-
-    keys = {"AWS_ACCESS_KEY_ID": "id", "secret_access_key": "key", "aws_region": "eu-west-1"}
-    plain, path = file_system("s3://bucket/place/x.files", {**keys, "aws_endpoint": "http://127.0.0.1:9"})
-    assert (plain.region, path) == ("eu-west-1", "bucket/place/x.files")
-    other, _ = file_system("s3://bucket/place", {**keys, "endpoint_url": "127.0.0.1:9"})
-    assert other != plain
-    account = {"azure_storage_account_name": "somebody", "azure_storage_account_key": "a2V5"}
-    assert file_system("az://container/place", account)[1] == "container/place"
-    for uri, options in (("nowhere://x", None), ("az://x/y", {"azure_storage_sas_token": "t"})):
-        with pytest.raises(StoreError, match="files cannot be kept under this URI"):
-            file_system(uri, options)

@@ -25,7 +25,7 @@ from unabridged.memory.dataset import Handle, Lake
 from unabridged.memory.head import HEAD_SCHEMA, Head, head_row
 from unabridged.memory.lease import LEASE_SCHEMA, LeaseLock, LeaseReaders
 from unabridged.memory.lock import FileLock, FileReaders, Lock, Readers, ThreadLock, held
-from unabridged.memory.objects import remove_under
+from unabridged.memory.objects import Objects
 from unabridged.memory.schema import INDEXES, OUTSIDE, SCHEMA_VERSION, TABLES, arrow_schema
 from unabridged.memory.trouble import Gone, told
 from unabridged.memory.values import checked_name, new_id, now
@@ -193,7 +193,7 @@ class Catalog:
         strays = {table: owner for table, owner in owners.items() if owner not in known}
         if self.lake.fine and not self.folder:
             for owner in set(strays.values()):
-                remove_under(files_of(self.lake, owner), self.lake.options)
+                Objects(self.lake, files_of(self.lake, owner)).remove_all()
         for table in strays:
             self.lake.drop(table)
         if self.folder and self.folder.is_dir():

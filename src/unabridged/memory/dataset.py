@@ -101,6 +101,12 @@ class Lake:
         """A table at its newest version, or pinned to one; ``fenced`` handles refuse a second writer."""
         return Handle(self, name, version, fenced=fenced)
 
+    def files(self, address: str) -> Any:
+        """Plain files under an address, through the same store and options as the tables (see objects.py)."""
+        from lance.file import LanceFileSession
+
+        return LanceFileSession(address, storage_options=self.options)
+
     @told("dropping a table")
     def drop(self, name: str) -> None:
         """Remove a table with every version and file of it."""

@@ -20,7 +20,7 @@ from unabridged.memory import snapshots
 from unabridged.memory.catalog import local_path
 from unabridged.memory.deletion import Deletion, descendants, remove
 from unabridged.memory.lock import held
-from unabridged.memory.objects import files_under
+from unabridged.memory.objects import Objects
 from unabridged.memory.outside import again
 from unabridged.memory.paging import metadata_where, optional
 from unabridged.memory.schema import INDEXES, OUTSIDE
@@ -309,7 +309,7 @@ def _raw(memory: Memory) -> Iterator[bytes]:
     root = local_path(place.lake.uri)
     if root is None:
         if place.lake.fine:
-            yield from files_under(place.lake.uri, place.lake.options, f"{place.id}.")
+            yield from Objects(place.lake, place.lake.uri).read_all(f"{place.id}.")
         return
     for folder in (*root.glob(f"{place.id}.*"), root / "_unabridged" / place.id):
         for path in Path(folder).rglob("*"):

@@ -2,14 +2,13 @@
 
 The file is written first, so a row never names a file that is not there; a file that no row names (its
 commit failed, its row was deleted) is swept. Local places keep files beside the tables, ``memory://``
-keeps them in this process, object stores through Arrow's file systems.
+keeps them in this process, object stores beside the tables as well.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,7 +16,7 @@ from unabridged.errors import InputError, NotFound, StoreError
 from unabridged.memory import snapshots
 from unabridged.memory.catalog import files_of
 from unabridged.memory.gather import Gathered, identity
-from unabridged.memory.objects import file_system
+from unabridged.memory.objects import Objects
 from unabridged.memory.paging import Page, metadata_where, optional, page
 from unabridged.memory.records import Image
 from unabridged.memory.settle import settle
@@ -32,8 +31,9 @@ if TYPE_CHECKING:
     from unabridged.memory.catalog import Catalog, DatasetInfo
     from unabridged.memory.commits import Draft, Source, Store
 
-__all__ = ["ArrowFiles", "Files", "FolderFiles", "HereFiles", "Images", "files_in", "media_type"]
+__all__ = ["Files", "FolderFiles", "HereFiles", "Images", "ObjectFiles", "files_in", "media_type"]
 
+_GONE = "the image's file is gone from the dataset's files"
 MAX_IMAGE_BYTES = 32 << 20  # 32 MiB: above the 20 MB that providers take for one image
 
 _SIGNATURES = (
@@ -96,7 +96,7 @@ class FolderFiles:
         self._folder = folder
 
     def _path(self, key: str) -> Path:
-        return self._folder / key[:2] / key
+        return self._folder / _path(key)
 
     @told("writing a file")
     def write(self, key: str, raw: bytes) -> None:
@@ -115,7 +115,7 @@ class FolderFiles:
         try:
             return self._path(key).read_bytes()
         except FileNotFoundError:
-            raise NotFound("the image's file is gone from the dataset's files") from None
+            raise NotFound(_GONE) from None
 
     def has(self, key: str) -> bool:
         """Whether the file is there."""
@@ -145,7 +145,7 @@ class HereFiles:
         try:
             return self._kept[key]
         except KeyError:
-            raise NotFound("the image's file is gone from the dataset's files") from None
+            raise NotFound(_GONE) from None
 
     def has(self, key: str) -> bool:
         """Whether they are kept."""
@@ -160,53 +160,38 @@ class HereFiles:
         return list(self._kept)
 
 
-class ArrowFiles:
-    """Files in an object store (S3, GCS, Azure), through Arrow."""
+class ObjectFiles:
+    """Files in an object store, where the tables are."""
 
-    def __init__(self, uri: str, options: Mapping[str, str] | None = None) -> None:
-        self._uri = uri
-        self._options = options
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
 
-    @cached_property
-    def _at(self) -> tuple[Any, str]:
-        return file_system(self._uri, self._options)
-
-    def _path(self, key: str) -> str:
-        return f"{self._at[1]}/{key[:2]}/{key}"
-
-    @told("writing a file")
     def write(self, key: str, raw: bytes) -> None:
         """One object: whole or not at all."""
-        self._at[0].create_dir(f"{self._at[1]}/{key[:2]}", recursive=True)
-        with self._at[0].open_output_stream(self._path(key)) as out:
-            out.write(raw)
+        self._objects.write(_path(key), raw)
 
     def read(self, key: str) -> bytes:
         """Its bytes."""
         try:
-            with self._at[0].open_input_stream(self._path(key)) as stream:
-                raw: bytes = stream.read()
-                return raw
-        except FileNotFoundError:
-            raise NotFound("the image's file is gone from the dataset's files") from None
+            return self._objects.read(_path(key))
+        except NotFound:
+            raise NotFound(_GONE) from None
 
     def has(self, key: str) -> bool:
         """Whether the object is there."""
-        return bool(self._at[0].get_file_info(self._path(key)).is_file)
+        return self._objects.has(_path(key))
 
     def remove(self, key: str) -> None:
         """Remove the object."""
-        try:
-            self._at[0].delete_file(self._path(key))
-        except FileNotFoundError:
-            return
+        self._objects.remove(_path(key))
 
     def names(self) -> list[str]:
         """The names of all objects."""
-        from pyarrow import fs
+        return [path.rpartition("/")[2] for path in self._objects.paths()]
 
-        selector = fs.FileSelector(self._at[1], recursive=True, allow_not_found=True)
-        return [info.base_name for info in self._at[0].get_file_info(selector) if info.is_file]
+
+def _path(key: str) -> str:
+    return f"{key[:2]}/{key}"
 
 
 def files_in(catalog: Catalog, info: DatasetInfo) -> Files:
@@ -216,7 +201,7 @@ def files_in(catalog: Catalog, info: DatasetInfo) -> Files:
         return FolderFiles(folder)
     if catalog.lake.uri.startswith("memory://"):
         return HereFiles()
-    return ArrowFiles(files_of(catalog.lake, info.id), catalog.lake.options)
+    return ObjectFiles(Objects(catalog.lake, files_of(catalog.lake, info.id)))
 
 
 class Images:

@@ -1,72 +1,85 @@
-"""What lies in an object store beside the tables: files by their address, through Arrow's file systems."""
+"""What lies in an object store beside the tables: files by their path, through the very store that holds those."""
 
 from __future__ import annotations
 
+import tempfile
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unabridged.errors import StoreError
+from unabridged.errors import NotFound, StoreError
+from unabridged.memory.trouble import Gone, told
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-__all__ = ["file_system", "files_under", "remove_under"]
+    from unabridged.memory.dataset import Lake
 
-# The store's own options, as LanceDB takes them, and what Arrow calls them; without them both ask the environment.
-_S3 = {
-    "access_key_id": "access_key",
-    "secret_access_key": "secret_key",
-    "session_token": "session_token",
-    "region": "region",
-    "endpoint": "endpoint_override",
-}
-_AZURE = {"account_name": "account_name", "account_key": "account_key", "sas_token": "sas_token"}
+__all__ = ["Objects"]
 
 
-def file_system(uri: str, options: Mapping[str, str] | None = None) -> tuple[Any, str]:
-    """Arrow's file system for an address, and the path in it; ``options`` are the store's."""
-    from pyarrow import fs
+class Objects:
+    """The files under one address of a place."""
 
-    scheme, _, rest = uri.partition("://")
-    try:
-        if options and scheme in {"s3", "s3a"}:
-            return fs.S3FileSystem(**_s3(options)), rest
-        if options and scheme in {"az", "abfs", "abfss"}:
-            return fs.AzureFileSystem(**_named(options, _AZURE, "azure_storage_")), rest
-        system, root = fs.FileSystem.from_uri(uri)
-    except (ValueError, OSError, TypeError) as error:
-        raise StoreError(f"files cannot be kept under this URI: {type(error).__name__}") from None
-    return system, str(root)
+    def __init__(self, lake: Lake, address: str) -> None:
+        self._lake = lake
+        self._address = address
 
+    @cached_property
+    def _session(self) -> Any:
+        if not self._lake.fine:
+            raise StoreError(f"files cannot be kept in a place of {self._lake.uri.partition('://')[0]}://")
+        with told("opening the store"):
+            return self._lake.files(self._address)
 
-def _s3(options: Mapping[str, str]) -> dict[str, Any]:
-    found = _named(options, _S3, "aws_")
-    scheme, mark, host = str(found.get("endpoint_override", "")).rpartition("://")
-    return {**found, "scheme": scheme, "endpoint_override": host} if mark else found
+    @told("writing a file")
+    def write(self, path: str, raw: bytes) -> None:
+        """One object: whole or not at all."""
+        with tempfile.TemporaryDirectory(prefix="unabridged-") as folder:
+            file = Path(folder) / "file"
+            file.write_bytes(raw)
+            self._session.upload_file(str(file), path)
 
+    def read(self, path: str) -> bytes:
+        """Its bytes; :class:`~unabridged.errors.NotFound` if it is gone."""
+        try:
+            with told("reading a file"), tempfile.TemporaryDirectory(prefix="unabridged-") as folder:
+                file = Path(folder) / "file"
+                self._session.download_file(path, str(file))
+                return file.read_bytes()
+        except Gone:
+            raise NotFound("a file is gone from the dataset's files") from None
 
-def _named(options: Mapping[str, str], names: Mapping[str, str], prefix: str) -> dict[str, Any]:
-    plain = {key.casefold().removeprefix(prefix): value for key, value in options.items()}
-    plain.setdefault("endpoint", plain.get("endpoint_url", ""))
-    return {theirs: plain[ours] for ours, theirs in names.items() if plain.get(ours)}
+    @told("looking for a file")
+    def has(self, path: str) -> bool:
+        """Whether it is there."""
+        return bool(self._session.contains(path))
 
+    def remove(self, path: str) -> None:
+        """Remove it; it need not be there."""
+        try:
+            with told("removing a file"):
+                self._session.delete_file(path)
+        except Gone:
+            return
 
-def files_under(uri: str, options: Mapping[str, str] | None, prefix: str) -> Iterator[bytes]:
-    """The bytes of every object whose path under ``uri`` begins with ``prefix``, a folder's name or its beginning."""
-    from pyarrow import fs
+    @told("listing files")
+    def paths(self, under: str | None = None) -> list[str]:
+        """The paths of all files, or of those under a folder."""
+        return list(self._session.list(under))
 
-    system, root = file_system(uri, options)
-    tops = system.get_file_info(fs.FileSelector(root, allow_not_found=True))
-    for top in (each for each in tops if each.base_name.startswith(prefix)):
-        for each in system.get_file_info(fs.FileSelector(top.path, recursive=True, allow_not_found=True)):
-            if each.is_file:
-                with system.open_input_stream(each.path) as stream:
-                    yield stream.read()
+    @told("listing files")
+    def folders(self) -> list[str]:
+        """The names of the folders right under the address."""
+        return [each.rstrip("/") for each in self._session.list_with_delimiter(None).common_prefixes]
 
+    def read_all(self, beginning: str) -> Iterator[bytes]:
+        """The bytes of every file in the folders whose names have this beginning."""
+        for folder in self.folders():
+            if folder.startswith(beginning):
+                yield from map(self.read, self.paths(folder))
 
-def remove_under(uri: str, options: Mapping[str, str] | None) -> None:
-    """Remove every object under an address; none need be there."""
-    from pyarrow import fs
-
-    system, root = file_system(uri, options)
-    if system.get_file_info(root).type != fs.FileType.NotFound:
-        system.delete_dir(root)
+    def remove_all(self) -> None:
+        """Remove every file."""
+        for path in self.paths():
+            self.remove(path)

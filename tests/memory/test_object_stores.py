@@ -1,5 +1,12 @@
-"""An object store for real: every table, lease, file and image of a memory in S3, with the store's own options."""
+"""Object stores for real: every table, lease, file and image of a memory in S3 and Azure, with the stores' own options.
 
+S3 is moto's server (``pip install 'moto[server]'``), Azure is Azurite (``npm install -g azurite``); what is not there
+is skipped.
+"""
+
+import importlib.util
+import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -10,8 +17,6 @@ import pytest
 from unabridged.errors import StoreError
 from unabridged.memory import Memory
 
-pytest.importorskip("moto", reason="the S3 server is moto's: pip install 'moto[server]'")
-
 SERVER = """
 import boto3, sys
 from moto.server import ThreadedMotoServer
@@ -20,31 +25,70 @@ server.start()
 host, port = server.get_host_and_port()
 keys = {"aws_access_key_id": "id", "aws_secret_access_key": "key", "region_name": "us-east-1"}
 boto3.client("s3", endpoint_url=f"http://{host}:{port}", **keys).create_bucket(Bucket="bucket")
-print(port, flush=True)
+print(f"http://127.0.0.1:{port}", flush=True)
 sys.stdin.read()
 """
+MOTO = [sys.executable, "-W", "ignore", "-c", SERVER]
+AZURITE = ["azurite-blob", "--blobPort", "0", "--inMemoryPersistence", "--skipApiVersionCheck", "--silent"]
+ACCOUNT = "devstoreaccount1"  # Azurite's own, and its well-known key
+KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 GIF = b"GIF89a" + bytes(range(64))
 
 
-@pytest.fixture(scope="module")
-def options():
-    command = [sys.executable, "-W", "ignore", "-c", SERVER]
+def serve(command):
+    """A server, and the address that it tells."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, text=True, **pipes) as server:
-        port = server.stdout.readline().strip()
-        yield {
-            "aws_access_key_id": "id",
-            "aws_secret_access_key": "key",
-            "aws_region": "us-east-1",
-            "endpoint": f"http://127.0.0.1:{port}",
-            "allow_http": "true",
-        }
+    server = subprocess.Popen(command, text=True, **pipes)
+    for line in server.stdout:
+        if found := re.search(r"http://127\.0\.0\.1:[1-9]\d*", line):
+            return server, found[0]
+    raise AssertionError(f"{command[0]} did not start")
+
+
+def s3(at):
+    keys = {"aws_access_key_id": "id", "aws_secret_access_key": "key", "aws_region": "us-east-1"}
+    return "s3://bucket", {**keys, "endpoint": at, "allow_http": "true"}
+
+
+def azure(at):
+    from pyarrow import fs
+
+    there = {f"{kind}_storage_{part}": each for kind in ("blob", "dfs") for part, each in _parts(at).items()}
+    fs.AzureFileSystem(account_name=ACCOUNT, account_key=KEY, **there).create_dir("container")
+    options = {"account_name": ACCOUNT, "account_key": KEY, "endpoint": f"{at}/{ACCOUNT}", "allow_http": "true"}
+    return "az://container", options
+
+
+def _parts(at):
+    scheme, _, authority = at.partition("://")
+    return {"scheme": scheme, "authority": authority}
+
+
+STORES = {
+    "s3": (MOTO, s3, importlib.util.find_spec("moto")),
+    "azure": (AZURITE, azure, shutil.which("azurite-blob")),
+}
+
+
+@pytest.fixture(scope="module", params=STORES)
+def store(request):
+    command, begin, there = STORES[request.param]
+    if not there:
+        pytest.skip(f"no server for {request.param}")
+    server, at = serve(command)
+    with server:
+        yield begin(at)
         server.kill()
 
 
 @pytest.fixture
-def uri(request):
-    return f"s3://bucket/{request.node.name}"
+def options(store):
+    return store[1]
+
+
+@pytest.fixture
+def uri(store, request):
+    return f"{store[0]}/{request.node.originalname}"
 
 
 @pytest.fixture
@@ -113,7 +157,7 @@ def test_case_42_writers_at_once_in_an_object_store(open_):
         memory.verify().raise_if_broken()
 
 
-def test_a_store_that_refuses_says_what_it_was_asked(options):
+def test_a_store_that_refuses_says_what_it_was_asked(uri, options):
     with pytest.raises(StoreError) as refused:
-        Memory.open("s3://no-such-bucket/place", storage_options=options)
+        Memory.open(f"{uri.partition('://')[0]}://no-such-bucket/place", storage_options=options)
     assert "key" not in str(refused.value).casefold().split()
