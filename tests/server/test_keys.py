@@ -93,11 +93,12 @@ def test_a_revoked_or_expired_key_stops_opening(file, monkeypatch) -> None:
 
 def test_revoking_names_what_it_cannot_tell_apart(file) -> None:
     first, _ = file.add("same")
-    file.add("same")
+    file.add("other")
+    file.path.write_text(file.path.read_text().replace('"other"', '"same"'))  # as it could be before
     with pytest.raises(ConfigError, match="2 keys have"):
         file.revoke("same")
     with pytest.raises(ConfigError, match="no key has"):
-        file.revoke("other")
+        file.revoke("nobody")
     assert file.revoke(first.id).revoked_at == file.revoke(first.id).revoked_at
 
 
@@ -377,6 +378,12 @@ def test_the_commands(tmp_path, capsys) -> None:
     )
     assert "hash" not in row
     assert row["used"] == {"requests": 0, "tokens": 0}
+    assert run(["serve", "keys", "list", *place]) == 0
+    head, line = capsys.readouterr().out.splitlines()
+    assert head.split()[:6] == ["ID", "NAME", "STATE", "RIGHTS", "DATASETS", "LIMITS"]
+    assert line.index("team-*") == head.index("DATASETS")
+    assert "5 tokens a minute  0 requests, 0 tokens" in line
+    assert "  until 20" in line
     assert run(["serve", "keys", "revoke", "my-app", *place]) == 0
     capsys.readouterr()
     assert run(["serve", "keys", "list", *place]) == 0
@@ -387,6 +394,25 @@ def test_the_commands(tmp_path, capsys) -> None:
     assert run(["serve", "keys", "add", "\n", *place]) == 2
     assert run(["serve", "keys", "add", "x", "--scope", "all", *place]) == 2
     assert "expected some of" in capsys.readouterr().err
+
+
+def test_a_name_stands_for_one_key(tmp_path, capsys) -> None:
+    place = ["--keys-file", str(tmp_path / "keys.json")]
+    add = ["serve", "keys", "add", "my-app", *place]
+    assert run(add) == 0
+    first = capsys.readouterr().out.strip()
+    assert run([*add, "--scope", "admin"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "'my-app' names a key already" in err
+    assert "--replace" in err
+    assert run([*add, "--replace"]) == 0
+    second = capsys.readouterr().out.strip()
+    ring = KeyRing(KeyFile(tmp_path / "keys.json"))
+    assert ring.find(first) is None
+    assert ring.find(second).name == "my-app"
+    assert run(["serve", "keys", "revoke", "my-app", *place]) == 0
+    assert run(add) == 0, "a revoked key is no longer in the way"
 
 
 @pytest.mark.parametrize(

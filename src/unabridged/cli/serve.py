@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,6 +15,7 @@ from unabridged.errors import InputError, MissingExtra
 if TYPE_CHECKING:
     from unabridged.config import Config
     from unabridged.server.keys import Key
+    from unabridged.server.limits import Use
     from unabridged.server.settings import ServerSettings
 
 __all__ = ["register"]
@@ -92,20 +94,19 @@ def _add(
     tokens_per_minute: Annotated[int | None, typer.Option("--tokens-per-minute", min=1)] = None,
     tokens_per_month: Annotated[int | None, typer.Option("--tokens-per-month", min=1)] = None,
     days: Annotated[int | None, typer.Option("--days", min=1, help="Days until it expires.")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Revoke the key that has the name already.")] = False,
     config: _Config = None,
     keys_file: _KeysFile = None,
 ) -> None:
     """Make a key, and say what it may do. It is shown once, on standard output; what is kept is a hash.
 
-    Without `--scope` it may embed, and nothing else.
+    Without `--scope` it may embed, and nothing else. A name that a key has already needs `--replace`.
 
     ```
     unabridged serve keys add my-app --requests-per-minute 600
     unabridged serve keys add my-agent --scope embed --scope write --dataset team-a
     ```
     """
-    from datetime import UTC, datetime, timedelta
-
     from unabridged.server.keys import KeyFile
 
     if not name.strip() or not name.isprintable():
@@ -114,6 +115,7 @@ def _add(
     path = _settings(_loaded(config), keys_file=keys_file).keys_path
     key, shown = KeyFile(path).add(
         name,
+        replace=replace,
         scopes=tuple(scope) if scope else None,
         datasets=tuple(dataset) if dataset else None,
         requests_per_minute=requests_per_minute,
@@ -128,18 +130,23 @@ def _add(
 
 def _rights(key: Key) -> str:
     """What a key may do, where, how much and how long, in words."""
+    several = "s" if len(key.datasets) > 1 else ""
+    reach = "every dataset" if "*" in key.datasets else f"the dataset{several} {', '.join(key.datasets)}"
+    only_gateway = key.scopes == ("embed",)
+    told = [f"may {' and '.join(key.scopes)}" + (" only (--scope gives more)" if only_gateway else f" in {reach}")]
+    told.append(_limits(key))
+    told.append(f"until {key.expires_at}" if key.expires_at else "until it is revoked")
+    return "; ".join(told)
+
+
+def _limits(key: Key) -> str:
     limits = {
         "requests a minute": key.requests_per_minute,
         "tokens a minute": key.tokens_per_minute,
         "tokens a month": key.tokens_per_month,
     }
     bounds = [f"{number(most)} {words}" for words, most in limits.items() if most is not None]
-    reach = "every dataset" if "*" in key.datasets else f"the datasets {', '.join(key.datasets)}"
-    only_gateway = key.scopes == ("embed",)
-    told = [f"may {' and '.join(key.scopes)}" + (" only (--scope gives more)" if only_gateway else f" in {reach}")]
-    told.append(", ".join(bounds) or "the server's limits")
-    told.append(f"until {key.expires_at}" if key.expires_at else "until it is revoked")
-    return "; ".join(told)
+    return ", ".join(bounds) or "the server's limits"
 
 
 @_keys.command("list")
@@ -148,7 +155,7 @@ def _list(
     keys_file: _KeysFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
 ) -> None:
-    """The keys, their rights, and what each has used this month; never a key itself.
+    """The keys, their rights and limits, and what each has used this month; never a key itself.
 
     ```
     unabridged serve keys list
@@ -163,14 +170,27 @@ def _list(
         rows = [{**asdict(key), "used": asdict(use.get(key.id, Use()))} for key in keys]
         put(json.dumps([{name: row[name] for name in row if name != "hash"} for row in rows], indent=2) + "\n")
         return
-    for key in keys:
-        state = "revoked" if key.revoked_at else f"until {key.expires_at}" if key.expires_at else "valid"
-        used = use.get(key.id, Use())
-        rights = f"{','.join(key.scopes)}  {','.join(key.datasets)}"
-        spent = f"{number(used.requests)} requests, {number(used.tokens)} tokens"
-        put(f"{key.id}  {key.name:20}  {rights}  {state}  {spent}\n")
     if not keys:
         note(f"no keys in {path}; `unabridged serve keys add NAME` makes one")
+        return
+    _table(keys, use)
+
+
+def _table(keys: tuple[Key, ...], use: dict[str, Use]) -> None:
+    from unabridged.server.limits import Use
+
+    heads = ("ID", "NAME", "STATE", "RIGHTS", "DATASETS", "LIMITS", "USED THIS MONTH")
+    rows = [heads, *(_row(key, use.get(key.id, Use())) for key in keys)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        put("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() + "\n")
+
+
+def _row(key: Key, used: Use) -> tuple[str, ...]:
+    opens = f"until {key.expires_at}" if key.expires_at else "valid"
+    state = "revoked" if key.revoked_at else opens if key.is_valid(datetime.now(UTC)) else "expired"
+    spent = f"{number(used.requests)} requests, {number(used.tokens)} tokens"
+    return (key.id, key.name, state, ",".join(key.scopes), ",".join(key.datasets), _limits(key), spent)
 
 
 @_keys.command("revoke")

@@ -15,7 +15,8 @@ import secrets
 import tempfile
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
+from dataclasses import replace as changed
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,9 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["LEAST", "SCOPES", "Key", "KeyFile", "KeyRing", "hashed"]
 
 SCOPES = ("embed", "read", "write", "admin")
-LEAST = (
-    "embed",
-)  # of a key that was made without saying what for: it reads nothing of the memory, and changes nothing
+LEAST = ("embed",)  # of a key made without saying what for: it reads nothing of the memory, and changes nothing
 _PREFIX = "unb"
 _DOMAIN = b"unabridged key 1\0"
 _VERSION = 1
@@ -93,10 +92,11 @@ class KeyFile:
         except (ValueError, KeyError, TypeError):
             raise ConfigError("server.keysFile", f"{self.path} is not a file of keys") from None
 
-    def add(self, name: str, **given: Any) -> tuple[Key, str]:
+    def add(self, name: str, *, replace: bool = False, **given: Any) -> tuple[Key, str]:
         """Make a key: what is kept of it, and the key itself, which is shown once and never again.
 
-        ``given`` are fields of :class:`Key`; without ``scopes`` it may embed, and nothing else.
+        ``given`` are fields of :class:`Key`; without ``scopes`` it may embed, and nothing else. Raises
+        :class:`~unabridged.errors.ConfigError` where a key of that name opens already; ``replace`` revokes it.
         """
         given = {"scopes": LEAST} | {name: value for name, value in given.items() if value is not None}
         for scope in given["scopes"]:
@@ -106,7 +106,11 @@ class KeyFile:
         shown = f"{_PREFIX}_{made}_{secrets.token_urlsafe(32)}"
         key = Key(made, name, hashed(shown), created_at=_now().isoformat(timespec="seconds"), **given)
         with self._locked():
-            self._write((*self.read(), key))
+            keys = self.read()
+            known = [each for each in keys if each.name == name and each.is_valid(_now())]
+            if known and not replace:
+                raise ConfigError("NAME", f"{name!r} names a key already ({known[0].id}); --replace revokes that one")
+            self._write([*(_revoked(each) if each in known else each for each in keys), key])
         return key, shown
 
     def revoke(self, which: str) -> Key:
@@ -119,7 +123,7 @@ class KeyFile:
             if len(found) != 1:
                 told = "no key has" if not found else f"{len(found)} keys have"
                 raise ConfigError("key", f"{told} the id or name {which!r}; `unabridged serve keys list` shows them")
-            revoked = replace(found[0], revoked_at=found[0].revoked_at or _now().isoformat(timespec="seconds"))
+            revoked = _revoked(found[0])
             self._write(revoked if key is found[0] else key for key in keys)
         return revoked
 
@@ -196,6 +200,10 @@ _NOBODY = Key("", "", "0" * 64)
 
 def _key(row: dict[str, Any]) -> Key:
     return Key(**{**row, "scopes": tuple(row["scopes"]), "datasets": tuple(row["datasets"])})
+
+
+def _revoked(key: Key) -> Key:
+    return changed(key, revoked_at=key.revoked_at or _now().isoformat(timespec="seconds"))
 
 
 def _now() -> datetime:
