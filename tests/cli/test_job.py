@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -216,10 +219,88 @@ def test_progress_on_a_terminal_and_a_line_a_minute_in_a_pipe(place, capsys, mon
             line.step(step(rows))
     monkeypatch.undo()
     assert "50" in terminal.getvalue() or "100" in terminal.getvalue()
-    monkeypatch.setattr("unabridged.cli.job_progress._A_LINE_EVERY", 0.0)
+    monkeypatch.setattr("unabridged.cli.job_progress._FIRST_LINE", 0.0)
     with JobLine(quiet=False) as line:
         line.step(step(50))
-    assert "50 of 100 rows" in capsys.readouterr().err
+        line.step(step(60))  # a line a minute
+    said = capsys.readouterr().err
+    assert said.startswith("50 of 100 rows, 5 requests, 50,000 tokens, cost 0.5000, 2 failed")
+    assert "60 of" not in said
+    for total, about, told in (
+        (None, 120, "50 of about 120 rows, "),
+        (None, 20, "50 of about 50 rows, "),
+        (None, None, "50 rows, "),
+    ):
+        with JobLine(quiet=False) as line:
+            line.step(replace(step(50), total=total, about=about))
+        assert capsys.readouterr().err.startswith(told)
     with JobLine(quiet=True) as line:
         line.step(step(50))
     assert capsys.readouterr().err == ""
+
+
+def test_what_is_to_be_said_of_the_source_is_said_once_above_the_line(place, capsys, monkeypatch) -> None:
+    state = JobProgress(5, 100, 0, 0, 0, 0, None, 1.0, notes=("column 'x' is in none of the first 1,000 lines",))
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with JobLine(quiet=False) as line:
+        line.step(state)
+        line.step(state)
+    monkeypatch.undo()
+    assert terminal.getvalue().count("warning: column 'x'") == 1
+    Path("rows.csv").write_bytes("text\ncafé\n".encode("cp1252"))
+    command = ["job", "run", "rows.csv", "-o", "out.jsonl", "--model", "hashing"]
+    for last in ("--dry-run", "--name=mine"):
+        assert run([*command, last]) == 0
+        assert capsys.readouterr().err.count("warning: rows.csv: not UTF-8, read as Windows-1252") == 1
+
+
+def test_a_killed_run_is_told_from_a_live_one_and_resumed_by_its_id(place, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    with LoopbackProvider(latency=1.0) as server:
+        flags = [*FLAGS[:-1], "openai/bench", "--base-url", server.url, "--no-cache", "--name", "mine"]
+        program = "from unabridged.cli import main; main()"
+        process = subprocess.Popen([sys.executable, "-c", program, "job", "run", *flags, "-q"])
+        try:
+            wait_until(lambda: server.total > 0)
+            assert run(["job", "list"]) == 0
+            assert capsys.readouterr().out.startswith("mine  running      ")
+            assert run(["job", "status", "mine"]) == 0
+            assert f"running (process {process.pid}, since " in capsys.readouterr().out
+            assert run(["job", "run", *flags]) == 2
+            assert f"mine: is running in another process ({process.pid}); 'unabridged" in capsys.readouterr().err
+        finally:
+            process.kill()
+            process.wait()
+        killed = time.strftime("%Y-%m-%d %H:")
+        for name in ("list", "status", "show"):
+            assert run(["job", name, *([] if name == "list" else ["mine"])]) == 0
+            out = capsys.readouterr().out
+            assert f" at {killed}" in out
+            assert "run the same command to resume" in out
+            assert "running" not in out
+        assert "run 1 " in out
+        assert "interrupted (it ended without a word: killed, or the machine went down)" in out
+        assert run(["job", "report", "mine", "-o", "report.html"]) == 0
+        page = Path("report.html").read_text("utf-8")
+        assert "run the same command to resume it" in page
+        assert ">running<" not in page
+        capsys.readouterr()
+        assert run(["job", "resume", "mine"]) == 0
+        assert "mine: 30 rows, 30 done" in capsys.readouterr().err
+        assert run(["job", "show", "mine", "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert [each["status"] for each in found["runs"]] == ["interrupted", "done"]
+        assert found["runs"][0]["began"] <= found["runs"][0]["ended"] <= found["runs"][1]["began"]
+
+
+def wait_until(true, seconds: float = 30.0) -> None:
+    until = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.01)

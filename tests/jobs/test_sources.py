@@ -291,7 +291,9 @@ def test_a_csv_that_is_not_utf8_is_told_as_any_text_file_is(bench: Bench) -> Non
     path.write_bytes("text\n中文文本\n".encode("gb18030"))
     with pytest.raises(UnreadableFile, match=r"in.csv: not UTF-8 \(byte 5\); say what it is in"):
         next(open_source(source).parts())
-    path.write_bytes("text,n\nnaïve äöüéèêç,1\n".encode() + b"ca\xfff,2\nplain,3\nx,\xff\n")  # one bad row is not the file
+    path.write_bytes(
+        "text,n\nnaïve äöüéèêç,1\n".encode() + b"ca\xfff,2\nplain,3\nx,\xff\n"
+    )  # one bad row is not the file
     (rows,) = open_source(source).read(next(open_source(source).parts()))
     assert rows.table["text"].to_pylist() == ["naïve äöüéèêç", None, "plain", None]
     assert rows.errors == ((1, "line 3: not UTF-8"), (3, "line 5: not UTF-8"))

@@ -160,18 +160,41 @@ def _retry(
     unabridged job retry vectors-1f2e3d4c
     ```
     """
+    _again(job, folder, Around(batch=batch, processes=processes), retry=True, as_json=as_json, quiet=quiet)
+
+
+@app.command("resume", no_args_is_help=True)
+def _resume(
+    job: Annotated[str, typer.Argument(help="The job's id, as `unabridged job list` shows it.")],
+    folder: Folder = None,
+    batch: Batch = False,
+    processes: Processes = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Go on with a job where it ended, as its first command said.
+
+    ```
+    unabridged job resume vectors-1f2e3d4c
+    ```
+    """
+    _again(job, folder, Around(batch=batch, processes=processes), retry=False, as_json=as_json, quiet=quiet)
+
+
+def _again(job: str, folder: str | None, way: Around, *, retry: bool, as_json: bool, quiet: bool) -> None:
+    """A job as it was begun, where it was begun."""
     from unabridged.errors import ConfigError
     from unabridged.jobs.state import read_job
 
     origin = read_job(folder, job).origin
     if not origin:
-        raise ConfigError("job", f"{job} was not begun by this program; use unabridged.jobs.job.retry_job")
+        raise ConfigError("job", f"{job} was not begun by this program; use unabridged.jobs.job in Python")
     if not Path(origin["here"]).is_dir():
         raise ConfigError("job", f"{job} was begun in {origin['here']}, which is not there any more")
     os.chdir(origin["here"])  # relative paths mean what they meant, and rows keep the names made of them
     said = Chosen(**origin)
-    where = told(Around(batch=batch, processes=processes), split(said)[0] or said.config)
-    _work(chosen(said), where, retry=True, as_json=as_json, quiet=quiet)
+    where = told(way, split(said)[0] or said.config)
+    _work(chosen(said), where, retry=retry, as_json=as_json, quiet=quiet)
 
 
 @app.command("list")
@@ -210,12 +233,10 @@ def _show(
     found = read_job(folder, job)
     with Journal(Path(found.folder), read_only=True) as journal:
         failures = list(journal.failures(limit=limit))
-        runs = journal.runs()
     if as_json:
-        about = {**found.to_dict(), "failures": [asdict(one) for one in failures], "runs": [asdict(r) for r in runs]}
-        put(_json(about))
+        put(_json({**found.to_dict(), "failures": [asdict(one) for one in failures]}))
         return
-    put(shown(found, failures=failures, runs=runs))
+    put(shown(found, failures=failures, runs=found.runs))
 
 
 def _plan(settings: Any, *, as_json: bool, quiet: bool) -> None:

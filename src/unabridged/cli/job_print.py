@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ended", "planned", "shown", "table"]
 
+_GO_ON = "run the same command to resume"
+_KEPT = "what was answered is kept"
+
 
 def ended(report: JobReport) -> str:
     """What a run ended with, in one line: rows of all runs, and what this one sent."""
@@ -82,15 +85,39 @@ def planned(found: DryRun) -> str:
     return _aligned(rows)
 
 
+def _status(job: JobInfo) -> str:
+    if job.running:
+        return f"running (process {job.pid}, since {_moment(job.began)})"
+    reason = f" ({job.reason})" if job.reason else ""
+    command = f", or 'unabridged job resume {job.id}'" if job.origin else ""
+    return f"{job.status}{_stopped(job)}{reason}" + (f"; {_GO_ON}{command}: {_KEPT}" if job.resumable else "")
+
+
+def _stopped(job: JobInfo) -> str:
+    return f" at {_moment(job.ended)}" if job.resumable and job.ended else ""
+
+
+def _about(job: JobInfo) -> str:
+    return "" if job.about is None or not job.running else f" of about {number(job.about)}"
+
+
+def _pace(job: JobInfo) -> str:
+    """How fast a job goes that runs, and how long it takes still."""
+    if not job.rate:
+        return ""
+    left = "" if job.left is None else f", about {seconds(job.left)} left"
+    return f", {number(job.rate) if job.rate >= 10 else f'{job.rate:.2g}'} rows/s{left}"
+
+
 def shown(job: JobInfo, *, failures: Sequence[Failure] = (), runs: Sequence[RunRecord] = ()) -> str:
     """A job, and if asked its runs and failed rows."""
     counts = job.counts
-    total = "" if job.total is None else f" of {number(job.total)}"
+    total = f" of {number(job.total)}" if job.total is not None else _about(job)
     rows = [
         ("job", job.id),
-        ("status", "running" if job.running else job.status + (f" ({job.reason})" if job.reason else "")),
-        ("rows", f"{number(counts.rows)}{total}"),
-        ("done", number(counts.done)),
+        ("status", _status(job)),
+        ("rows", f"{number(job.rows)}{total}{_pace(job)}"),
+        ("done", number(counts.done + job.under_way)),
         ("blank", number(counts.skipped)),
         ("failed", number(counts.failed)),
         ("chunks", number(counts.chunks)),
@@ -104,7 +131,8 @@ def shown(job: JobInfo, *, failures: Sequence[Failure] = (), runs: Sequence[RunR
     ]
     made = _aligned(rows)
     for run in runs:
-        made += f"run {run.id}  {_moment(run.began)}  {run.status}{f' ({run.reason})' if run.reason else ''}\n"
+        until = "" if run.ended is None else f" to {_moment(run.ended)}"
+        made += f"run {run.id}  {_moment(run.began)}{until}  {run.status}{f' ({run.reason})' if run.reason else ''}\n"
     for one in failures:
         made += f"{one.part} row {one.row}  {one.id}  {one.kind}: {one.reason} (tried {plural(one.tries, 'time')})\n"
     return made
@@ -115,16 +143,18 @@ def table(jobs: Sequence[JobInfo]) -> str:
     if not jobs:
         return "no jobs here\n"
     width = max(len(job.id) for job in jobs)
-    lines = []
-    for job in jobs:
-        counts = job.counts
-        status = "running" if job.running else job.status
-        total = "" if job.total is None else f"/{number(job.total)}"
-        failed = f"  {number(counts.failed)} failed" if counts.failed else ""
-        lines.append(
-            f"{job.id:{width}}  {status:11}  {_moment(job.began)}  {number(counts.rows)}{total} rows{failed}\n"
-        )
-    return "".join(lines)
+    return "".join(f"{job.id:{width}}  {_line(job)}\n" for job in jobs)
+
+
+def _line(job: JobInfo) -> str:
+    status = "running" if job.running else job.status
+    total = f"/{number(job.total)}" if job.total is not None else _about(job)
+    parts = [
+        f"{status:11}  {_moment(job.began)}  {number(job.rows)}{total} rows{_pace(job)}",
+        f"{number(job.counts.failed)} failed" if job.counts.failed else "",
+        f"stopped{_stopped(job)}, {_GO_ON}" if job.resumable and not job.running else "",
+    ]
+    return "  ".join(part for part in parts if part)
 
 
 def _aligned(rows: Sequence[tuple[str, str]]) -> str:

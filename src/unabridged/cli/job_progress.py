@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Counting", "JobLine"]
 
-_A_LINE_EVERY = 60.0  # seconds, where nobody can see a bar: logs of a night stay readable
+# In seconds, where nobody can see a bar: soon enough to know that it goes, and logs of a night stay readable.
+_FIRST_LINE, _A_LINE_EVERY = 10.0, 60.0
 
 
 class JobLine:
@@ -25,7 +26,7 @@ class JobLine:
         self._pace = Pace(1)
         self._bar: Any = None
         self._task: Any = None
-        self._told = time.monotonic()
+        self._due = time.monotonic() + _FIRST_LINE
         self._said: set[str] = set()
 
     def __enter__(self) -> Self:
@@ -47,14 +48,15 @@ class JobLine:
         """The run has come so far."""
         now = time.monotonic()
         self._warn(progress.notes)
-        self._pace.total = progress.total or progress.rows
+        total = progress.expected
+        self._pace.total = total or progress.rows
         self._pace.add(progress.rows, now=now)
         if self._bar is not None:
-            self._bar.update(self._task, completed=progress.rows, total=progress.total, about=self._about(progress))
-        elif not self._quiet and now - self._told >= _A_LINE_EVERY:
-            self._told = now
-            total = f" of {number(progress.total)}" if progress.total else ""
-            note(f"{number(progress.rows)}{total} rows, {self._about(progress)}")
+            self._bar.update(self._task, completed=progress.rows, total=total, about=self._about(progress))
+        elif not self._quiet and now >= self._due:
+            self._due = now + _A_LINE_EVERY
+            of = "" if total is None else f" of {'' if progress.total else 'about '}{number(total)}"
+            note(f"{number(progress.rows)}{of} rows, {self._about(progress)}")
 
     def _warn(self, notes: tuple[str, ...]) -> None:
         """What is to be said before anything is paid for, once, above the line."""
@@ -76,7 +78,7 @@ class JobLine:
             f"{number(progress.tokens)} tokens",
             "" if progress.cost is None else f"cost {progress.cost:.4f}",
             f"{number(progress.failed)} failed" if progress.failed else "",
-            "" if left is None or progress.total is None else f"{seconds(left)} left",
+            f"{seconds(left)} left" if left and progress.expected else "",
         ]
         return ", ".join(part for part in parts if part)
 

@@ -17,7 +17,7 @@ from unabridged.jobs.shard import FailedRow, ShardResult
 from unabridged.providers.retry import may_retry
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from unabridged.embedding.embedder import Embedder
     from unabridged.embedding.results import EmbedResult, TextResult
@@ -39,17 +39,26 @@ _lock = threading.Lock()
 HALTED = threading.Event()  # in a worker: nothing more may be sent
 
 
-def run_shard(shard: Shard, settings: JobSettings, *, embedder: Embedder | None = None) -> ShardResult:
+def run_shard(
+    shard: Shard,
+    settings: JobSettings,
+    *,
+    embedder: Embedder | None = None,
+    landed: Callable[[int], None] | None = None,
+) -> ShardResult:
     """Embed a shard, with this process's own embedder unless one is given. Picklable in and out.
 
-    What is wrong with one text stands in ``failed``; what the next text would meet as well in ``stop``. A full
-    disk raises :class:`OSError`.
+    ``landed`` is told after each answer how many rows have their vectors. What is wrong with one text stands in
+    ``failed``; what the next text would meet as well in ``stop``. A full disk raises :class:`OSError`.
     """
     embedder = embedder_for(settings) if embedder is None else embedder
     texts = shard.table["text"].to_pylist()
     given = [at for at, text in enumerate(texts) if text is not None]
     result = embedder.embed_detailed(
-        [texts[at] for at in given], role=settings.role, chunk_vectors=settings.sink.chunk_vectors
+        [texts[at] for at in given],
+        role=settings.role,
+        chunk_vectors=settings.sink.chunk_vectors,
+        progress=None if landed is None else lambda progress: landed(progress.texts_done),
     )
     stop = next((t.error for t in result.failed if _hopeless(t.error)), None)
     if stop is not None:

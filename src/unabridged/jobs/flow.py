@@ -13,6 +13,7 @@ import threading
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self
 
 from unabridged.errors import RateLimited
@@ -47,6 +48,10 @@ class Runner(Protocol):
         """Begin a shard."""
         ...
 
+    def landed(self) -> int:
+        """Rows that have their vectors, of shards that are not noted."""
+        ...
+
     def noted(self, shard: Shard) -> None:
         """The shard's result is in the journal: what was kept for it is not needed any more."""
         ...
@@ -70,15 +75,23 @@ class ThreadRunner:
         self._embedder = embedder
         self._answers = answers
         self._segments: dict[int, int] = {}
+        self._rows: dict[int, int] = {}
         self._pool = ThreadPoolExecutor(threads, "unabridged-job")
 
     def submit(self, shard: Shard) -> Future[ShardResult]:
         """Begin a shard."""
         self._segments[id(shard)] = self._answers.begin()
-        return self._pool.submit(run_shard, shard, self._settings, embedder=self._embedder)
+        self._rows[id(shard)] = 0
+        landed = partial(self._rows.__setitem__, id(shard))
+        return self._pool.submit(run_shard, shard, self._settings, embedder=self._embedder, landed=landed)
+
+    def landed(self) -> int:
+        """What the threads have told."""
+        return sum(list(self._rows.values()))
 
     def noted(self, shard: Shard) -> None:
         """Its answers are not needed any more."""
+        del self._rows[id(shard)]
         self._answers.end(self._segments.pop(id(shard)))
 
     def halt(self) -> None:

@@ -18,11 +18,12 @@ from unabridged.jobs.flow import Flow, ThreadRunner
 from unabridged.jobs.journal import FILE
 from unabridged.jobs.known import Carried, Known, merged
 from unabridged.jobs.meter import Meter, Spent, Stopped
+from unabridged.jobs.progress import JobProgress, Watch, last_sign
 from unabridged.jobs.publish import feed_of
 from unabridged.jobs.shards import Gaps, chosen, shards
-from unabridged.jobs.source import Part, open_source
+from unabridged.jobs.source import Part, open_source, rows_in_all
 from unabridged.jobs.staging import Staging
-from unabridged.jobs.state import REQUESTS, JobProgress, JobReport, Lock, cost_of
+from unabridged.jobs.state import REQUESTS, JobReport, Lock, cost_of
 from unabridged.jobs.target import Target, held, open_target
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ __all__ = ["retry_job", "run_job"]
 
 _PASSES = 3  # times that rows are tried again whose failure may pass by itself
 _GONE = "gone"  # the identity of a part that the source has no more
-_TELL_EVERY = 0.1  # seconds between two calls of ``progress``
 
 
 def run_job(
@@ -128,14 +128,16 @@ class _Job:
     parts: list[Part] = field(default_factory=list)
     states: dict[int, tuple[Part, PartState]] = field(default_factory=dict)
     total: int | None = None
+    about: int | None = None
     retrying: bool = False
+    running: Runner | None = None
     carried: dict[tuple[int, int], Carried] = field(default_factory=dict)
-    told: float = 0.0
     before: Spent = field(default_factory=Spent)
     tried: int = 0
     wrote: bool = False
     began: float = field(default_factory=time.monotonic)
     meter: Meter = field(init=False)
+    watch: Watch = field(init=False)
     staging: Staging = field(init=False)
 
     def run(
@@ -149,7 +151,9 @@ class _Job:
         settings, place = self.settings, self.settings.place
         self.target.check(ours=bool(self.journal.get("publishing")))
         self.enroll()
-        number = self.journal.begin_run(os.getpid())
+        sign = last_sign(place)
+        number = self.journal.begin_run(os.getpid(), seen=None if sign is None else sign.at)
+        self.watch = Watch(place, self.progress)
         status, reason = "interrupted", None
         self.staging = Staging(place / "staged")
         self.staging.sweep(block.file for block in self.journal.blocks(unpublished=True) if block.file)
@@ -162,8 +166,8 @@ class _Job:
             observer=observer,
         )
         self.before = self.meter.spent
-        self.tick(now=True)
         try:
+            self.tick(now=True)
             self.embed(runner, retry=retry)
             status, reason = self.ended()
             self.publish()
@@ -179,13 +183,14 @@ class _Job:
         finally:
             self.meter.close()
             self.journal.end_run(number, status, reason)
+            self.watch.close()
         return self.report(status, reason)
 
     def embed(self, runner: Callable[[JobSettings, Embedder, Answers], Runner], *, retry: bool) -> None:
         """Everything that is not done."""
         with Answers(self.settings.place / "answers") as answers:
             embedder = open_embedder(self.settings, self.meter, answers)
-            running = runner(self.settings, embedder, answers)
+            running = self.running = runner(self.settings, embedder, answers)
             try:
                 if retry:
                     self.again(running, passing=False)
@@ -198,6 +203,7 @@ class _Job:
                 if not any(self.journal.failures(passing=True, limit=1)):
                     answers.clear()
             finally:
+                self.running = None
                 running.close()
                 embedder.close()
 
@@ -212,8 +218,10 @@ class _Job:
         for gone in self.journal.parts().keys() - {part.key for part in self.parts}:
             self.journal.finish_part(self.journal.part(gone, _GONE).number, 0)
         known = [part.rows if part.rows is not None else state.rows for part, state in self.states.values()]
-        self.total = None if any(rows is None for rows in known) else sum(rows or 0 for rows in known)
+        guessed = [each.about if rows is None else rows for rows, each in zip(known, self.parts, strict=True)]
+        self.total, self.about = rows_in_all(known), rows_in_all(guessed)
         self.journal.set("total", self.total)
+        self.journal.set("about", self.about)
 
     def holds(self, part: str) -> bool:
         """Whether the output has what it had of a part."""
@@ -334,23 +342,22 @@ class _Job:
 
     def tick(self, phase: str = "embedding", *, now: bool = False) -> None:
         """Tell whoever watches, not too often."""
-        moment = time.monotonic()
-        if self.progress is None or not (now or moment - self.told >= _TELL_EVERY):
+        if not (now or self.watch.due):
             return
-        self.told = moment
         counts, spent = self.journal.counts(), self.meter.spent
-        self.progress(
+        self.watch.tell(
             JobProgress(
-                rows=counts.done + counts.skipped + counts.failed,
+                rows=counts.rows + (0 if self.running is None or self.retrying else self.running.landed()),
                 total=self.total,
                 failed=counts.failed,
                 skipped=counts.skipped,
                 tokens=spent.tokens,
                 requests=spent.requests,
                 cost=cost_of(spent.tokens, self.settings.price),
-                seconds=moment - self.began,
+                seconds=time.monotonic() - self.began,
                 phase=phase,
-                notes=self.remarks,
+                notes=(*self.said, *getattr(self.source, "remarks", ())),
+                about=self.about,
             )
         )
 
@@ -383,11 +390,6 @@ class _Job:
         """What is to be said of vectors that are there all the same, and of the source as far as it was read."""
         told = (f"{warned:,} texts, the first: {self.journal.get('warning')}",) if warned else ()
         return (*told, *(getattr(self.source, "notes", ()) if self.tried else ()))
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What is to be said before the source is read."""
-        return (*self.said, *getattr(self.source, "remarks", ()))
 
 
 def _resume(settings: JobSettings) -> str:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Block", "Counts", "Failure", "Journal", "PartState", "RunRecord"]
 
 FILE = "journal.sqlite"
+DIED = "it ended without a word: killed, or the machine went down"
 _BLOCK = "id, part, generation, first, after, done, file, retried, published"
 _NEVER = 1 << 62
 VERSION = 1
@@ -107,13 +108,24 @@ class Journal:
         with self._writing(lasting=lasting):
             self._db.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (key, json.dumps(value)))
 
-    def begin_run(self, pid: int) -> int:
-        """A run begins; its number."""
-        with self._lock:
+    def begin_run(self, pid: int, *, seen: float | None = None) -> int:
+        """A run begins; its number. One before it that did not end has died: when it was ``seen``, or noted a block."""
+        with self._writing():
+            self._db.execute(
+                "UPDATE runs SET status = 'interrupted', reason = ?, ended = MAX(began, COALESCE(?, 0),"
+                " COALESCE((SELECT MAX(at) FROM blocks), 0)) WHERE status = 'running'",
+                (DIED, seen),
+            )
             made = self._db.execute(
                 "INSERT INTO runs (began, status, pid) VALUES (?, 'running', ?)", (time.time(), pid)
             )
             return int(made.lastrowid or 0)
+
+    @property
+    def last_block(self) -> float | None:
+        """When the last block was noted."""
+        found: float | None = self._one("SELECT MAX(at) FROM blocks")[0]
+        return found
 
     def end_run(self, run: int, status: str, reason: str | None) -> None:
         """It ended, how and why."""

@@ -40,6 +40,7 @@ class LineFile:
         with self.whole():
             head = self.stream.peek(_HEAD)[:_HEAD]
             self.encoding, self.notes = encoding_of(head, name, charset=encoding, is_utf8=is_utf8)
+            self.head = len(head), head.count("\n".encode(self.encoding))  # its bytes, and the lines in them
             mark = _MARK.encode(self.encoding, "ignore")
             if mark and head.startswith(mark):
                 self.stream.read(len(mark))

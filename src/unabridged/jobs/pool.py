@@ -18,6 +18,7 @@ import threading
 from collections import deque
 from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from unabridged.embedding.batching import DEFAULT_INPUTS
@@ -72,9 +73,13 @@ class _Open:
     shard: Shard
     future: Future[ShardResult]
     results: list[ShardResult | None]
+    rows: list[int] = field(init=False)  # of each piece, that have their vectors
+
+    def __post_init__(self) -> None:
+        self.rows = [0] * len(self.results)
 
     def landed(self, at: int, result: ShardResult) -> None:
-        self.results[at] = result
+        self.results[at], self.rows[at] = result, 0 if result.stop else result.rows
         whole = [each for each in self.results if each is not None]
         if len(whole) == len(self.results):
             with contextlib.suppress(InvalidStateError):  # the job has ended, and nobody waits
@@ -123,7 +128,7 @@ class PoolRunner:
         self._waiting: deque[_Piece] = deque()
         self._numbers = itertools.count()
         self._pids: set[int] = set()
-        self._open = 0
+        self._open: dict[int, _Open] = {}
         self._false_starts = 0
         self._error: BaseException | None = None
         self._closed = False
@@ -135,7 +140,7 @@ class PoolRunner:
         cut = list(pieces(shard, self._rows))
         opened = _Open(shard, Future(), [None] * len(cut))
         with self._mutex:
-            self._open += 1
+            self._open[id(shard)] = opened
             if self._error is not None:
                 opened.failed(self._error)
                 return opened.future
@@ -143,10 +148,15 @@ class PoolRunner:
         self._feed()
         return opened.future
 
+    def landed(self) -> int:
+        """What the processes have told."""
+        with self._mutex:
+            return sum(sum(opened.rows) for opened in self._open.values())
+
     def noted(self, shard: Shard) -> None:
         """One shard less whose answers are needed; its workers find that in the journal."""
         with self._mutex:
-            self._open -= 1
+            self._open.pop(id(shard), None)
             if self._here is not None:
                 self._here.noted(shard)
 
@@ -182,7 +192,7 @@ class PoolRunner:
                 worker.process.kill()
                 worker.process.join()
             worker.line.close()
-        if self._open == 0:
+        if not self._open:
             for path in self._answers.place.glob("*.answers"):
                 if _writer(path) in self._pids:
                     path.unlink(missing_ok=True)
@@ -208,6 +218,10 @@ class PoolRunner:
                     self._false_starts, worker.ready = 0, True
                 elif kind is Kind.REFUSED:  # it could not open its embedder, and no other could
                     self._give_up(value)
+                elif kind is Kind.LANDED:
+                    piece = worker.hand[number]
+                    piece.of.rows[piece.at] = value
+                    continue
                 else:
                     piece = worker.hand.pop(number)
                     piece.of.landed(piece.at, value) if kind is Kind.DONE else piece.of.failed(value)
@@ -313,7 +327,9 @@ class _Here:
 
     def _embed(self, piece: _Piece, after: Callable[[], None]) -> None:
         try:
-            piece.of.landed(piece.at, run_shard(piece.shard, self._settings, embedder=self._embedder))
+            landed = partial(piece.of.rows.__setitem__, piece.at)
+            result = run_shard(piece.shard, self._settings, embedder=self._embedder, landed=landed)
+            piece.of.landed(piece.at, result)
         except BaseException as error:  # noqa: BLE001 it is raised in the thread that waits for the shard
             piece.of.failed(error)
         finally:

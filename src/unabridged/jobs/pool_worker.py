@@ -9,6 +9,7 @@ import pickle
 import signal
 import sqlite3
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from unabridged.jobs.embed import HALTED, embedder_for, run_shard
 from unabridged.jobs.journal import FILE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from multiprocessing.connection import Connection
     from pathlib import Path
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from unabridged.jobs.shard import Shard
 
 __all__ = ["Kind", "Serving", "work"]
+
+_TELL_EVERY = 0.5  # seconds between two words about a piece that is under way
 
 
 class Kind(enum.Enum):
@@ -36,6 +40,7 @@ class Kind(enum.Enum):
     END = "end"
     READY = "ready"
     REFUSED = "refused"
+    LANDED = "landed"
     DONE = "done"
     FAILED = "failed"
 
@@ -89,11 +94,24 @@ class Serving:
         try:
             if isinstance(embedder.cache, Answers):  # not for models that are asked faster than a disk
                 self._keep(embedder.cache, piece.part, first)
-            result = run_shard(piece, self._settings, embedder=embedder)
+            result = run_shard(piece, self._settings, embedder=embedder, landed=self._telling(number))
         except Exception as error:  # noqa: BLE001 it is raised in the job's process
             self._tell(Kind.FAILED, number, _sendable(error))
             return
         self._tell(Kind.DONE, number, result)
+
+    def _telling(self, number: int) -> Callable[[int], None]:
+        """Tells the rows of a piece that have their vectors, not too often."""
+        due = time.monotonic() + _TELL_EVERY
+
+        def landed(rows: int) -> None:
+            nonlocal due
+            if (now := time.monotonic()) >= due:
+                due = now + _TELL_EVERY
+                with contextlib.suppress(OSError):  # nobody is there any more: whoever listens notices
+                    self._tell(Kind.LANDED, number, rows)
+
+        return landed
 
     def _tell(self, kind: Kind, number: int | None, value: object) -> None:
         with self._mutex:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["RayRunner", "on_ray"]
 
 _LOSSES = 3  # times that one shard is run again because its worker was lost
+_TELL_EVERY = 2.0  # seconds between two looks at what was spent
 _AHEAD = 2  # shards in hand for each CPU of the cluster
 
 
@@ -89,6 +90,7 @@ class RayRunner:
         self._task = ray.remote(_embed).options(num_cpus=where.cpus, max_retries=_LOSSES, retry_exceptions=False)
         self._given = ray.put((settings, where.redis))
         self._lock = threading.Lock()
+        self._looked = time.monotonic()
 
     def submit(self, shard: Shard) -> Future[ShardResult]:
         """Begin a shard."""
@@ -96,6 +98,12 @@ class RayRunner:
         inner = self._task.remote(shard, self._given, self._gate).future()
         inner.add_done_callback(lambda done: self._landed(done, shard, future))
         return future
+
+    def landed(self) -> int:
+        """Of what is under way on the cluster nothing is known but what it spends."""
+        if time.monotonic() - self._looked >= _TELL_EVERY:
+            self._tell()
+        return 0
 
     def noted(self, shard: Shard) -> None:
         """A shard is in the journal; what was spent meanwhile goes into the log of requests."""
@@ -133,6 +141,7 @@ class RayRunner:
 
     def _tell(self) -> None:
         """Into the job's log of requests, what the workers have sent since."""
+        self._looked = time.monotonic()
         with self._lock, contextlib.suppress(self._ray.exceptions.RayError, OSError):
             self._meter.add(self._ray.get(self._gate.news.remote()))
 

@@ -21,7 +21,7 @@ from unabridged.jobs.state import read_job
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from unabridged.jobs.journal import Failure, RunRecord
+    from unabridged.jobs.journal import Failure
     from unabridged.jobs.state import JobInfo
 
 __all__ = ["job_report", "write_report"]
@@ -37,7 +37,6 @@ class _Facts:
 
     job: JobInfo
     history: Sequence[Mapping[str, Any]]
-    runs: Sequence[RunRecord]
     failures: Sequence[Failure]
 
 
@@ -48,7 +47,7 @@ def job_report(folder: str | Path | None, job: str) -> str:
     """
     info = read_job(folder, job)
     with Journal(Path(info.folder), read_only=True) as journal:
-        facts = _Facts(info, journal.history(), journal.runs(), list(journal.failures(limit=_SHOWN)))
+        facts = _Facts(info, journal.history(), list(journal.failures(limit=_SHOWN)))
     return _page(facts)
 
 
@@ -84,6 +83,8 @@ def _lead(job: JobInfo) -> str:
     status = "running" if job.running else job.status
     kind = "done" if status == "done" else "bad-text" if status in {"failed", "stopped", "interrupted"} else ""
     reason = f": {escape(job.reason)}" if job.reason and status != "running" else ""
+    if job.resumable and not job.running:
+        reason = f" at {_moment(job.ended or 0.0)} UTC{reason}; run the same command to resume it"
     way = f"{escape(job.model or 'an embedder')} → {escape(job.target or 'nothing written yet')}"
     return f'<p><span class="status {kind}">{escape(status)}</span>{reason}</p><p>{way}</p>'
 
@@ -93,7 +94,7 @@ def _summary(facts: _Facts) -> list[tuple[str, str]]:
     seconds = sum(end - begin for begin, end in _spans(facts))
     known = facts.job.total
     found = [
-        ("rows done", f"{counts.done:,}"),
+        ("rows done", f"{counts.done + facts.job.under_way:,}"),
         ("failed", f"{counts.failed:,}"),
         ("blank", f"{counts.skipped:,}"),
         ("rows read", f"{counts.rows:,}") if known is None else ("rows in all", f"{known:,}"),
@@ -123,8 +124,8 @@ def _section(title: str, about: str, plot: str, kind: str = "") -> str:
 def _spans(facts: _Facts) -> list[tuple[float, float]]:
     """When the job was at work: each run from its beginning to its end, or to its last block."""
     found = []
-    for at, run in enumerate(facts.runs):
-        after = facts.runs[at + 1].began if at + 1 < len(facts.runs) else float("inf")
+    for at, run in enumerate(facts.job.runs):
+        after = facts.job.runs[at + 1].began if at + 1 < len(facts.job.runs) else float("inf")
         blocks = [row["at"] for row in facts.history if run.began <= row["at"] < after]
         end = run.ended if run.ended is not None else max(blocks, default=run.began)
         found.append((run.began, max(end, run.began)))
@@ -245,7 +246,7 @@ def _run_table(facts: _Facts) -> str:
     rows = [
         f'<tr><td>{_moment(run.began)}</td><td class="n">{_seconds(end - begin)}</td>'
         f"<td>{escape(run.status)}</td><td>{escape(run.reason or '')}</td></tr>"
-        for run, (begin, end) in zip(facts.runs, _spans(facts), strict=True)
+        for run, (begin, end) in zip(facts.job.runs, _spans(facts), strict=True)
     ]
     head = '<tr><th>began (UTC)</th><th class="n">took</th><th>ended</th><th>why</th></tr>'
     return _section("Runs", f"{len(rows):,}", _table(head, rows), "wide")

@@ -36,6 +36,7 @@ __all__ = [
     "open_source",
     "other_columns",
     "refuse_ours",
+    "rows_in_all",
 ]
 
 FORMATS = ("parquet", "arrow", "jsonl", "csv", "lance", "huggingface", "files", "memory")
@@ -57,7 +58,7 @@ _NAMED = 30  # columns that a message names; lines may have any number of keys
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What can change by itself. ``rows`` is how many it has, if that is known without reading it.
+    """What can change by itself. ``rows`` is how many it has, if that is known without reading it; ``about`` a guess.
 
     ``name`` is as the user wrote it, for ids and messages; ``place`` says the same from wherever the job is run.
     """
@@ -67,6 +68,7 @@ class Part:
     rows: int | None = None
     at: Any = field(default=None, repr=False, compare=False)
     place: str = ""
+    about: int | None = field(default=None, compare=False)
 
     @property
     def key(self) -> str:
@@ -217,6 +219,15 @@ def listed(names: Sequence[str]) -> str:
     """
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more if names else "none"
+
+
+def rows_in_all(parts: Sequence[int | None]) -> int | None:
+    """The rows of all parts, if those of each are known.
+
+    >>> rows_in_all([2, 3]), rows_in_all([2, None])
+    (5, None)
+    """
+    return None if None in parts else sum(rows or 0 for rows in parts)
 
 
 def refuse_ours(wanted: Sequence[str]) -> None:

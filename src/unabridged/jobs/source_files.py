@@ -57,7 +57,7 @@ class FileSource:
         if not files:
             raise InputError(f"{', '.join(self._settings.paths)}: no file to read here")
         identity = digest_of([part for file in files for part in (file.id, file.identity)])
-        yield Part("files", identity, None, files)
+        yield Part("files", identity, None, files, about=len(files))
 
     def read(self, part: Part, start: int = 0) -> Iterator[Rows]:
         """The files from one of them on."""

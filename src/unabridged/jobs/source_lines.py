@@ -13,6 +13,7 @@ import itertools
 import json
 import time
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -59,6 +60,7 @@ class LineSource:
         self._rows_read = 0
         self._encodings: dict[str, None] = {}  # what was assumed of them
         self._early: tuple[str, ...] = ()
+        self._heads: dict[str, tuple[int, int]] = {}  # of each file that was opened: bytes, and lines in them
         refuse_ours(_named(settings))
 
     @property
@@ -85,7 +87,9 @@ class LineSource:
         for part in parts:
             if isinstance(part.at, Replayed):
                 part.at.rewind()
-        yield from parts
+        heads = list(self._heads.values())
+        size, lines = sum(size for size, _ in heads), sum(lines for _, lines in heads)
+        yield from (_guessed(part, size / lines) for part in parts) if lines else parts
 
     def read(self, part: Part, start: int = 0) -> Iterator[Rows]:
         """The rows of a file; those before ``start`` are passed over without being parsed, where lines are rows."""
@@ -127,6 +131,7 @@ class LineSource:
         raw = part.at if isinstance(part.at, Replayed) else part.at.stream()
         # JSON is UTF-8 by its own rules (RFC 8259), and a line with bad bytes fails alone; of CSV nobody says anything.
         file = LineFile(raw, part.name, self._encoding, is_utf8=self._kind == "jsonl")
+        self._heads[part.name] = file.head
         self._encodings |= dict.fromkeys(f"{part.name}: {note}" for note in file.notes)
         return file
 
@@ -258,6 +263,14 @@ def _some(records: Iterator[_Record], text: str) -> list[_Record]:
         if size >= _BATCH_CHARACTERS:
             break
     return some
+
+
+def _guessed(part: Part, line: float) -> Part:
+    """With its rows as they are to be expected, of a file whose lines have so many bytes, if it is not packed."""
+    if isinstance(part.at, Replayed) or part.name.lower().endswith(_PACKED):
+        return part
+    size = int(part.identity.partition("/")[0])
+    return replace(part, about=max(round(size / line), 1) if size else 0)
 
 
 def _parsed(file: LineFile, line: bytes) -> _Record:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import fcntl
 import os
-from dataclasses import asdict, dataclass, field
+import time
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unabridged.errors import ConfigError, JobError
-from unabridged.jobs.journal import FILE, Counts, Journal
+from unabridged.jobs.journal import DIED, FILE, Counts, Journal, RunRecord
 from unabridged.jobs.meter import Meter, Spent
+from unabridged.jobs.progress import JobProgress, last_sign
 from unabridged.jobs.settings import default_jobs_folder
 
 if TYPE_CHECKING:
@@ -20,26 +22,7 @@ __all__ = ["JobInfo", "JobProgress", "JobReport", "Lock", "list_jobs", "read_job
 
 LOCK = "lock"
 REQUESTS = "requests.log"
-
-
-@dataclass(frozen=True, slots=True)
-class JobProgress:
-    """How far a run has come. ``total`` is the rows of the source, if they are known without reading it.
-
-    ``rows`` are those noted and those that are embedded of what is under way. ``notes`` are what is to be said of the
-    source before a text of it is embedded.
-    """
-
-    rows: int
-    total: int | None
-    failed: int
-    skipped: int
-    tokens: int
-    requests: int
-    cost: float | None
-    seconds: float
-    phase: str = "embedding"
-    notes: tuple[str, ...] = ()
+_A_LOOK = 0.2  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,24 +69,49 @@ class JobReport:
 
 @dataclass(frozen=True, slots=True)
 class JobInfo:
-    """A job as it lies on the disk. ``running`` is asked of the lock, so a killed one is not."""
+    """A job as it lies on the disk. ``running`` is asked of the lock, so a killed one is not: it is ``interrupted``.
+
+    ``ended`` is when the last run did, or was seen last. Of one that runs, ``pid`` is its process, ``under_way`` the
+    rows that have their vectors and are not noted yet, ``rate`` its rows a second.
+    """
 
     id: str
     folder: str
     status: str
     reason: str | None
     running: bool
+    pid: int | None
     began: float | None
     ended: float | None
     counts: Counts
+    under_way: int
+    rate: float | None
     spent: Spent
     total: int | None
+    about: int | None
     cost: float | None
     target: str | None
     model: str | None
     causes: Mapping[str, int]
     configuration: Mapping[str, Any] = field(repr=False)
     origin: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    runs: tuple[RunRecord, ...] = field(default=(), repr=False)
+
+    @property
+    def rows(self) -> int:
+        """Rows that are done with, as far as can be seen from here."""
+        return self.counts.rows + self.under_way
+
+    @property
+    def left(self) -> float | None:
+        """Seconds that it will take still, if that can be said."""
+        total = self.about if self.total is None else self.total
+        return None if total is None or not self.rate else max(total - self.rows, 0) / self.rate
+
+    @property
+    def resumable(self) -> bool:
+        """Whether its last run did not come to its end: run again, it goes on."""
+        return self.status in {"interrupted", "stopped"}
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
@@ -116,11 +124,18 @@ class Lock:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        until = time.monotonic() + _A_LOOK
+        while not _locked(self._handle, fcntl.LOCK_EX):
+            if time.monotonic() < until:  # whoever looks whether it is held, holds it for a moment
+                time.sleep(_A_LOOK / 10)
+                continue
+            holder = os.pread(self._handle, 20, 0).decode("ascii", "replace")
             os.close(self._handle)
-            raise JobError(f"{folder.name}: is running in another process; 'unabridged job status' shows it") from None
+            which = f" ({holder})" if holder.isdigit() else ""
+            said = f"'unabridged job status {folder.name}' shows how far it is"
+            raise JobError(f"{folder.name}: is running in another process{which}; {said}")
+        os.ftruncate(self._handle, 0)
+        os.pwrite(self._handle, str(os.getpid()).encode(), 0)
 
     def release(self) -> None:
         """Let others run it."""
@@ -142,30 +157,46 @@ def read_job(folder: str | Path | None, job: str) -> JobInfo:
         raise ConfigError("job", f"no job {job!r} in {place.parent}" + (f"; there are {known}" if known else ""))
     meter = Meter(place / REQUESTS)
     with Journal(place, read_only=True) as journal:
-        runs, spent = journal.runs(), meter.spent
+        spent = meter.spent
         meter.close()
-        last = runs[-1] if runs else None
         running = _held(place)
-        status = "new" if last is None else last.status
+        runs = _as_they_are(journal, place, running=running)
+        last, sign, counts = (runs[-1] if runs else None), last_sign(place) if running else None, journal.counts()
         configuration = journal.get("configuration") or {}
         return JobInfo(
             id=job,
             folder=str(place),
-            status="interrupted" if status == "running" and not running else status,
+            status="new" if last is None else last.status,
             reason=None if last is None else last.reason,
             running=running,
+            pid=last.pid if running and last is not None else None,
             began=None if last is None else last.began,
             ended=None if last is None else last.ended,
-            counts=journal.counts(),
+            counts=counts,
+            under_way=0 if sign is None else max(sign.rows - counts.rows, 0),
+            rate=None if sign is None else sign.rate,
             spent=spent,
             total=journal.get("total"),
+            about=journal.get("about"),
             cost=cost_of(spent.tokens, journal.get("price")),
             target=journal.get("target"),
             model=configuration.get("model"),
             causes=journal.causes(),
             configuration=configuration,
             origin=journal.get("origin") or {},
+            runs=tuple(runs),
         )
+
+
+def _as_they_are(journal: Journal, place: Path, *, running: bool) -> list[RunRecord]:
+    """The runs; one that did not end, and whose lock nobody holds, has died when it was seen last."""
+    runs = journal.runs()
+    for at, run in enumerate(runs):
+        if run.status == "running" and not (running and at == len(runs) - 1):
+            sign = last_sign(place)
+            seen = max(run.began, journal.last_block or 0.0, 0.0 if sign is None else sign.at)
+            runs[at] = replace(run, status="interrupted", reason=DIED, ended=seen)
+    return runs
 
 
 def cost_of(tokens: int, price: float | None) -> float | None:
@@ -174,13 +205,20 @@ def cost_of(tokens: int, price: float | None) -> float | None:
 
 
 def _held(folder: Path) -> bool:
-    if not (folder / LOCK).exists():
-        return False
-    handle = os.open(folder / LOCK, os.O_RDWR)
+    """Whether a process runs the job. To look is no reason for another to be refused: a shared lock does."""
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        handle = os.open(folder / LOCK, os.O_RDONLY)
     except OSError:
-        return True
+        return False
+    try:
+        return not _locked(handle, fcntl.LOCK_SH)
     finally:
         os.close(handle)
-    return False
+
+
+def _locked(handle: int, kind: int) -> bool:
+    try:
+        fcntl.flock(handle, kind | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
