@@ -87,12 +87,12 @@ class Watch:
         """The run is so far; it never goes back, though what is asked for once more counts anew."""
         now = time.monotonic()
         self._rows = max(self._rows, progress.rows)
-        self._begun = self._rows if self._begun is None else self._begun
+        first, self._begun = self._begun is None, self._rows if self._begun is None else self._begun
         if now - self._signed >= _SIGN_EVERY:
             self._signed = now
             self._sign(Sign(time.time(), self._rows, self._begun, now - self._began, progress.phase))
         if self._listener is not None:
-            self._told = now
+            self._told = self._told if first else now  # the first says only that it begins
             self._listener(replace(progress, rows=self._rows))
 
     def close(self) -> None:
