@@ -58,10 +58,13 @@ def test_P4_the_provider_is_as_given_or_found(settings, provider, model) -> None
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"model": "text-embeding-3-small"}, "embedding.provider: not given, .*did you mean text-embedding-3-small"),
+        (
+            {"model": "text-embeding-3-small"},
+            "embedding.provider: the model .* is not known, did you mean text-embedding-3-small",
+        ),
         ({"model": "opnai/my-own"}, "embedding.provider: .*did you mean openai/my-own"),
-        ({"model": "my-own"}, "embedding.provider: not given, .*name it, such as openai"),
-        ({"model": "BAAI/bge-m3"}, "embedding.provider: not given, .*is served by .*siliconflow"),
+        ({"model": "my-own"}, "embedding.provider: the model .* is not known; name its provider, as in openai/NAME"),
+        ({"model": "BAAI/bge-m3"}, "embedding.provider: the model .* is served by .*siliconflow"),
         ({"model": "all-MiniLM-L12-v2"}, "embedding.provider: .*any server that you choose"),
         ({"provider": "opnai", "model": "m"}, "embedding.provider: found 'opnai', did you mean 'openai'"),
         ({"provider": "openai", "apiKey": "k"}, "embedding.model: openai needs the name of a model"),

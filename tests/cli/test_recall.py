@@ -42,7 +42,7 @@ def test_as_json_as_a_pack_and_nothing(uri, capsys):
     assert run(["recall", "violin concertos", "--uri", uri]) == 0
     assert "nothing above 0.5" in capsys.readouterr().err
     assert run(["recall", "Alice", "--uri", uri, "--lane", "smell"]) == 2
-    assert "lanes: found 'smell'" in capsys.readouterr().err
+    assert "--lane: found 'smell'" in capsys.readouterr().err
 
 
 def test_a_question_answered_by_a_chat_model(uri, capsys):

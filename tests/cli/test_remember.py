@@ -116,7 +116,7 @@ def test_deferred_and_worked_off(call, server):
     [
         (["nothing.md"], 2, "no such file"),
         ([TEXT, "--kind", "chunk_summary"], 2, "kind"),
-        ([TEXT, "--valid-at", "soon"], 2, "valid_at"),
+        ([TEXT, "--valid-at", "soon"], 2, "--valid-at: not a moment"),
         ([" "], 2, "empty or blank"),
         ([""], 2, "empty or blank"),
         (["http://127.0.0.1:9/x", "--dry-run"], 2, "--dry-run"),

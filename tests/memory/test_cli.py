@@ -9,7 +9,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from unabridged.advice import worded
+from unabridged.cli.advice import WORDS
+from unabridged.cli.app import app as program
 from unabridged.cli.memory import app, register
+from unabridged.cli.naming import by_option
 from unabridged.errors import Cancelled, InputError, NotFound, Taken
 from unabridged.memory import Memory
 
@@ -148,8 +152,10 @@ def test_keeping_a_dataset(run, place, tmp_path):
 )
 def test_what_is_wrong_is_said(run, arguments, error, said):
     run("init")
-    with pytest.raises(error, match=said):
+    with pytest.raises(error) as raised:
         run(*arguments)
+    told = by_option(worded(raised.value, WORDS), typer.main.get_command(program), ["memory", *arguments])
+    assert re.search(said, told)
 
 
 def test_each_kind_of_record_is_shown_and_deleted_by_its_id(run, place, say):

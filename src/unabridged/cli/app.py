@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unabridged.cli import cache, chunk, config, embed, job, mcp, memory, models, recall, remember, serve, sweep
-from unabridged.cli.console import ReaderGone, note, put, reveal, story, warn
+from unabridged.cli.console import ReaderGone, called, note, put, reveal, story, warn
 from unabridged.cli.exits import INTERRUPTED, TERMINATED, USAGE, exit_code
+from unabridged.cli.naming import misused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,6 +73,8 @@ for _module in (embed, job, sweep, chunk, config, models, cache, memory, remembe
 def run(args: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; every error is one line on stderr."""
     command: Any = typer.main.get_command(app)
+    args = sys.argv[1:] if args is None else args
+    called(command, args)
     try:
         with _polite():
             return _ended(command.main(args, prog_name="unabridged", standalone_mode=False))
@@ -84,7 +87,7 @@ def run(args: Sequence[str] | None = None) -> int:
         return 0
     except Exception as error:  # noqa: BLE001
         if hasattr(error, "format_message"):  # click's own, which typer may bring along under another name
-            return _misused(error)
+            return _misused(error, command, args)
         story(error)
         return exit_code(error)
 
@@ -96,14 +99,12 @@ def _ended(code: object) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _misused(error: Any) -> int:
-    context = getattr(error, "ctx", None)
-    message = error.format_message().replace("Value error, ", "")  # pydantic's word, inside typer's
+def _misused(error: Any, command: Any, args: Sequence[str]) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":  # the message is the help, where it was not shown already
+        message = error.format_message()
         put(f"{message}\n" if message else "")
         return USAGE
-    path = context.command_path if context is not None else "unabridged"
-    story(f"{message.rstrip('.')}; see '{path} --help'")
+    story(misused(error, command, args))
     return USAGE
 
 

@@ -5,20 +5,38 @@ from __future__ import annotations
 import re
 import sys
 import traceback
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from unabridged.advice import worded
 from unabridged.cli.advice import WORDS
-from unabridged.errors import UnabridgedError
+from unabridged.cli.naming import by_option
+from unabridged.errors import ConfigError, UnabridgedError
 
-__all__ = ["ReaderGone", "in_words", "note", "number", "plural", "put", "reveal", "seconds", "story", "warn"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["ReaderGone", "called", "in_words", "note", "number", "plural", "put", "reveal", "seconds", "story", "warn"]
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _PACKAGE = Path(__file__).parents[1]
-_state = {"debug": False}
+_LONG = re.compile(r"\S{300,}")  # a value without an end, that no path is as long as
 _said: set[str] = set()
+
+
+@dataclass(slots=True)
+class _State:
+    """Whether errors come with their traceback; the program and what it was called with, to tell of its options."""
+
+    debug: bool = False
+    command: Any = None
+    args: Sequence[str] = ()
+
+
+_state = _State()
 
 
 class ReaderGone(Exception):
@@ -27,8 +45,13 @@ class ReaderGone(Exception):
 
 def reveal(debug: bool) -> None:
     """Whether errors come with their traceback."""
-    _state["debug"] = debug
+    _state.debug = debug
     _said.clear()
+
+
+def called(command: Any, args: Sequence[str]) -> None:
+    """The program and what it was called with: errors tell of its options."""
+    _state.command, _state.args = command, args
 
 
 def note(line: str) -> None:
@@ -45,10 +68,11 @@ def warn(line: str) -> None:
 
 def story(error: BaseException | str) -> None:
     """An error in one line (one for each problem of a configuration), or all of it with ``--debug``."""
-    if isinstance(error, BaseException) and _state["debug"]:
+    if isinstance(error, BaseException) and _state.debug:
         traceback.print_exception(error)
         return
-    for line in (error if isinstance(error, str) else in_words(error)).split("\n"):
+    said = error if isinstance(error, str) else in_words(error)
+    for line in said.split("\n") if isinstance(error, ConfigError) else [said.replace("\n", "\\n")]:
         typer.secho(f"error: {_plain(line)}", fg="red", err=True)
     for line in getattr(error, "__notes__", ()):
         note(line)
@@ -100,14 +124,16 @@ def seconds(value: float) -> str:
 
 
 def _plain(line: str) -> str:
-    """A file's name may hold what a terminal would obey."""
-    return _CONTROLS.sub(lambda letter: f"\\x{ord(letter[0]):02x}", line)
+    """A file's name may hold what a terminal would obey; and nobody reads a word of a thousand letters."""
+    line = _CONTROLS.sub(lambda letter: f"\\x{ord(letter[0]):02x}", line)
+    return _LONG.sub(lambda word: f"{word[0][:60]}…{word[0][-20:]}", line)
 
 
 def in_words(error: BaseException) -> str:
     """Our own errors speak for themselves; of others, the text may be anyone's: only kind and place."""
     if isinstance(error, UnabridgedError):
-        return worded(error, WORDS)
+        said = worded(error, WORDS)
+        return said if _state.command is None else by_option(said, _state.command, _state.args)
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, MemoryError):

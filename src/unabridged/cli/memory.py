@@ -11,7 +11,6 @@ import typer
 from unabridged.cli import memory_forget, memory_keep
 from unabridged.cli.console import note, put
 from unabridged.cli.memory_options import (
-    Commands,
     Config,
     Dataset,
     Json,
@@ -20,11 +19,11 @@ from unabridged.cli.memory_options import (
     Uri,
     chosen_embedder,
     opened,
-    options_of,
     pairs,
     place,
 )
 from unabridged.cli.memory_print import as_data, lines, show, shown
+from unabridged.cli.naming import option_of
 from unabridged.errors import InputError, NotFound
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "register"]
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, help="Keep texts, facts and where each came from.")
+app = typer.Typer(no_args_is_help=True, help="Keep texts, facts and where each came from.")
 memory_forget.register(app)
 memory_keep.register(app)
 
@@ -159,7 +158,7 @@ def _list(
     wanted |= {"metadata": pairs(metadata), "as_of": as_of, "known_at": known_at, "include_history": history or None}
     given = {name: value for name, value in wanted.items() if value is not None}
     if wrong := sorted(given.keys() - _FILTERS[what]):
-        raise InputError(f"{what} cannot be filtered by {', '.join(options_of(wrong))}")
+        raise InputError(f"{what} cannot be filtered by {', '.join(map(option_of, wrong))}")
     page = getattr(memory, what).list(**given, limit=limit, cursor=cursor, newest_first=newest)
     show({"items": page.items, "cursor": page.cursor}) if as_json else lines(page)
     if page.cursor and not as_json:

@@ -5,24 +5,21 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from unabridged.errors import Cancelled, InputError, MissingExtra, NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from unabridged.memory import Memory
 
 __all__ = [
-    "Commands",
     "Config",
     "Dataset",
     "Json",
@@ -34,7 +31,6 @@ __all__ = [
     "confirm",
     "named",
     "opened",
-    "options_of",
     "pairs",
     "place",
 ]
@@ -95,14 +91,10 @@ def named(where: str, dataset: str) -> Iterator[None]:
 
 def chosen_embedder(config: str | None, model: str | None, *, default: bool = False) -> Any:
     """The embedder of the options; ``default``: else the embedded model, where its extra is installed."""
-    if model:
-        from unabridged.embedding.embedder import Embedder
-
-        return Embedder(model)
-    if config:
+    if model is not None or config:
         from unabridged.config import load_config
 
-        return load_config(config).embedder()
+        return load_config(config).with_model(model=model).embedder()
     return _embedded() if default else None
 
 
@@ -139,46 +131,3 @@ def confirm(question: str, *, yes: bool) -> None:
         raise InputError("this needs a confirmation, and standard input has none: --yes gives it")
     if answer.strip().casefold() not in {"y", "yes"}:
         raise Cancelled("it was not confirmed, and nothing was changed")
-
-
-# What the library calls a value, and what it is called here.
-_OPTIONS = {
-    "as_of": "--as-of",
-    "at": "--at",
-    "cursor": "--cursor",
-    "dataset": "--dataset",
-    "fact": "FACT",
-    "include_history": "--history",
-    "kind": "--kind",
-    "known_at": "--known-at",
-    "metadata": "--metadata",
-    "role": "--role",
-    "session_id": "--session",
-    "snapshot name": "NAME",
-    "source": "--source",
-    "type": "--type",
-    "uri": "--memory",
-    "valid_at": "--valid-at",
-}
-_VALUE = re.compile(rf"^({'|'.join(_OPTIONS)})(?=[:.\[])")
-
-
-class Commands(TyperGroup):
-    """A group of commands whose errors name their options, not the library's arguments."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run one of them."""
-        try:
-            return super().invoke(ctx)
-        except InputError as error:
-            error.args = (_VALUE.sub(lambda found: _OPTIONS[found[1]], str(error.args[0])), *error.args[1:])
-            raise
-
-
-def options_of(names: Iterable[str]) -> list[str]:
-    """The options of some of the library's arguments.
-
-    >>> options_of(["session_id", "kind"])
-    ['--kind', '--session']
-    """
-    return sorted(_OPTIONS[name] for name in names)

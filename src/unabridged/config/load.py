@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
-from unabridged.config.model import ChunkingSettings, ProviderSettings, Settings
+from unabridged.config.model import ChunkingSettings, EmbeddingSettings, ProviderSettings, Settings
 from unabridged.config.predecessor import Translated, translated
 from unabridged.config.problems import all_in_one, problems_of
 from unabridged.config.retrieval import mapped
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from unabridged.config.explain import Explanation
     from unabridged.config.jsonc import Path as KeyPath
-    from unabridged.config.model import EmbeddingSettings, RetrievalSettings
+    from unabridged.config.model import RetrievalSettings
     from unabridged.config.sources import Source
     from unabridged.embedding.embedder import Embedder
     from unabridged.memory import Memory
@@ -41,7 +41,8 @@ class Config:
     """Checked settings, and where they came from. Secrets stay masked in every printed form.
 
     ``notes`` say what was moved, and what was accepted without effect; ``variables`` what those of the file brought
-    in, by name; ``origins`` which key of ``retrieval`` a key of ``recall`` comes from.
+    in, by name; ``origins`` which key of ``retrieval`` a key of ``recall`` comes from; ``elsewhere`` the keys that
+    were not given by the file (:meth:`with_model`).
     """
 
     settings: Settings
@@ -49,6 +50,7 @@ class Config:
     notes: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
     origins: Mapping[str, KeyPath] = field(default_factory=dict, repr=False, hash=False)
+    elsewhere: frozenset[str] = field(default=frozenset(), repr=False)
 
     def __repr__(self) -> str:
         from unabridged.config.explain import masked
@@ -143,7 +145,9 @@ class Config:
             names = names | set(ProviderSettings.model_fields) | set(_OF_THE_MODEL)
         update = {name: getattr(changed, name) for name in names}
         embedding = self.embedding.model_copy(update=update)
-        return replace(self, settings=self.settings.model_copy(update={"embedding": embedding}))
+        keys = frozenset(f"embedding.{EmbeddingSettings.model_fields[name].alias}" for name in names)
+        settings = self.settings.model_copy(update={"embedding": embedding})
+        return replace(self, settings=settings, elsewhere=self.elsewhere | keys)
 
     def check(self) -> None:
         """Open all that these settings describe, which sends nothing.
@@ -212,7 +216,7 @@ def _as_written(config: Config) -> Iterator[None]:
         yield
     except ConfigError as error:
         told = ConfigError(error.path, as_written(error.problem, config.variables), advice=error.advice)
-        raise config.block.located(told) from None
+        raise (told if told.path in config.elsewhere else config.block.located(told)) from None
 
 
 def _checked(block: Block, written: Translated, environ: Mapping[str, str]) -> Settings:

@@ -120,8 +120,8 @@ def _provider_for(model: str, path: Path) -> str:
         head, _, name = model.partition("/")
         provider = nearest(head, provider_names()) if name else None
         near = f"{provider}/{name}" if provider else nearest_model(model)
-        meant = f", did you mean {near}?" if near else "; name it, such as openai or ollama, or its baseURL"
-        raise ConfigError(spell((*path, "provider")), f"not given, and the model {model!r} is not known{meant}")
+        meant = f", did you mean {near}?" if near else "; name its provider, as in openai/NAME, or give its baseURL"
+        raise ConfigError(spell((*path, "provider")), f"the model {model!r} is not known{meant}")
     serving = {one.provider for one in all_models() if one.model == info.model}
     if "openai" in serving:
         return "openai"
@@ -130,7 +130,7 @@ def _provider_for(model: str, path: Path) -> str:
     where = ", ".join(sorted(serving - {_ANY_HOST})) or "any server that you choose"
     raise ConfigError(
         spell((*path, "provider")),
-        f"not given, and the model {model!r} is served by {where}; name it, or its baseURL",
+        f"the model {model!r} is served by {where}; name its provider, or give its baseURL",
     )
 
 
