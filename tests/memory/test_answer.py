@@ -7,7 +7,7 @@ import pytest
 from unabridged.errors import ChatError
 from unabridged.memory import Memory
 from unabridged.memory.asking.asking import Asker
-from unabridged.memory.recall.answer import UNKNOWN, problem_of
+from unabridged.memory.recall.answer import NOTHING, UNKNOWN, problem_of
 from unabridged.testing.chat import ChatServer
 
 
@@ -88,10 +88,16 @@ def test_without_a_chat_model_the_pack_is_the_answer():
     assert "chat" in found.degraded[-1].reason
 
 
+def test_where_nothing_is_found_and_nobody_was_asked_nobody_claims_not_to_know():
+    found = opened(None).query("Who painted the ceiling of the chapel?")
+    assert (found.known, found.answer) == (None, NOTHING)
+    assert found.degraded[-1].reason.endswith("nothing was found, and nobody was asked")
+
+
 def test_a_chat_model_that_fails_leaves_the_pack_and_its_calls_are_kept():
     memory = opened(Chat("not json at all", "still not"))
     found = memory.query(QUESTION)
-    assert "ChatError" in found.degraded[-1].reason
+    assert "the chat model failed (unreadable)" in found.degraded[-1].reason
     assert found.answer == found.recalled.pack.text
     assert found.calls
     assert {each.stage for each in memory.inferences.list()} == {"answer_query"}

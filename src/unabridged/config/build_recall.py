@@ -61,8 +61,10 @@ class LateReranker:
         """How well each text answers the query."""
         with self._mutex:
             if self._opened is None:
-                self._opened = self._config.recall()["rerank"]
-        return self._opened.rerank(query, texts)
+                self._opened = _reranker(self._config)  # its errors reach clients, who are told of no file
+            opened: Any = self._opened
+        scores: list[float] = opened.rerank(query, texts)
+        return scores
 
     def close(self) -> None:
         """Close what was opened."""

@@ -106,7 +106,9 @@ def test_r4_without_a_chat_model_there_are_passages_and_no_answer_and_that_is_sa
         "no chat model is configured: these are the passages, and no answer",
     )
     assert "chat in its configuration" in why["advice"]
-    assert post(client, "query", question="Who composed the violin concerto?")["known"] is False
+    nothing = post(client, "query", question="Who composed the violin concerto?")
+    assert (nothing["known"], nothing["sentences"]) == (None, []), "nobody was asked"
+    assert nothing["degraded"][-1]["reason"].endswith("nothing was found, and nobody was asked")
 
 
 @pytest.mark.parametrize("path", ["recall", "query"])

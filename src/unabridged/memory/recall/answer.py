@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from unabridged.memory.asking.asking import Asker
     from unabridged.memory.memory import Memory
 
-__all__ = ["UNKNOWN", "Answered", "Sentence", "answer", "problem_of"]
+__all__ = ["NOTHING", "UNKNOWN", "Answered", "Sentence", "answer", "problem_of"]
 
 UNKNOWN = "The memory does not know."
+NOTHING = "Nothing near the question was found, and nobody was asked."
 STAGE = "answer_query"
 _RULES = """You answer questions from numbered evidence, and from nothing else.
 
@@ -75,7 +76,7 @@ class Answered:
     """An answer. ``known``: whether the memory had one; ``dropped``: sentences that their sources did not bear out.
 
     Without a chat model, or where it failed, nobody has answered: ``known`` is ``None``, ``answer`` is the pack,
-    the passages themselves, and ``degraded`` says why.
+    the passages themselves (:data:`NOTHING` where there are none), and ``degraded`` says why.
     """
 
     question: str = field(repr=False)
@@ -107,19 +108,22 @@ def answer(
         text = checked_name(asked_in, "asked_in")
         memory.queries.append([QueryRecord(id=new_id(), created_at=now(), session_id=text, text=question)])
     recalled = memory.recall(question, **recall)
-    if not recalled.hits or not recalled.pack.citations:
-        return Answered(question, UNKNOWN, known=False, recalled=recalled, degraded=recalled.degraded)
+    found = bool(recalled.hits and recalled.pack.citations)
     if memory.asker is None:
-        why = Degraded("answer", "no chat model is configured: these are the passages, and no answer", "chat")
-        return Answered(question, recalled.pack.text, known=None, recalled=recalled, degraded=(*recalled.degraded, why))
+        given = "these are the passages, and no answer" if found else "nothing was found, and nobody was asked"
+        why = Degraded("answer", f"no chat model is configured: {given}", "chat")
+        text = recalled.pack.text if found else NOTHING
+        return Answered(question, text, known=None, recalled=recalled, degraded=(*recalled.degraded, why))
+    if not found:
+        return Answered(question, UNKNOWN, known=False, recalled=recalled, degraded=recalled.degraded)
     moment = checked_moment(recall.get("as_of"), "as_of") or checked_moment(recall.get("known_at"), "known_at") or now()
     asking = _Asking(memory.asker, question, recalled, model, reasoning, f"{moment:%Y-%m-%d}")
     try:
         return asking.run()
     except (ChatError, ProviderError) as error:
         asking.calls += getattr(error, "calls", ())
-        failed = f"the chat model failed ({type(error).__name__}): these are the passages, and no answer"
-        why = Degraded("answer", failed)
+        cause = error.reason if isinstance(error, ChatError) else error.fault.kind.replace("_", " ")
+        why = Degraded("answer", f"the chat model failed ({cause}): these are the passages, and no answer")
         return Answered(
             question,
             recalled.pack.text,
