@@ -53,7 +53,7 @@ class Fact(Answer):
 
 
 class Source(Answer):
-    """A place that grounds something: the bytes `start` to `end` of an artifact, quoted."""
+    """A place that grounds something: the bytes `start` to `end` of an artifact, and how they begin."""
 
     artifact_id: str
     document_id: str | None = None
@@ -84,9 +84,9 @@ class Hit(Answer):
 
     kind: str = Field(description="passage, summary, document, fact or entity.")
     id: str
-    text: str
+    text: str = Field(description="Its beginning; `context` or `show` has the whole.")
     score: float = Field(description="0 (nothing to do with the query) to 1 (says it).")
-    sources: list[Source]
+    sources: list[Source] = Field(description="The first of them; `show` has all.")
 
 
 class Recollection(Answer):

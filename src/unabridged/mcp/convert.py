@@ -14,7 +14,18 @@ if TYPE_CHECKING:
     from unabridged.memory.recall.data import Citation
     from unabridged.memory.records import Edge, Entity
 
-__all__ = ["cited", "facts", "source", "told"]
+__all__ = ["cited", "excerpt", "facts", "source", "told"]
+
+_EXCERPT = 300  # characters: two or three sentences, by which an agent knows whether it wants the whole
+
+
+def excerpt(text: str) -> str:
+    """The beginning of a text, marked as such where it goes on.
+
+    >>> excerpt("short"), len(excerpt("long " * 100)), excerpt("long " * 100)[-1]
+    ('short', 301, '…')
+    """
+    return text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]}…"
 
 
 def told(entity: Entity) -> Named:
@@ -57,5 +68,6 @@ def source(evidence: Evidence) -> Source:
 
 
 def cited(citation: Citation) -> Source:
-    """The same, of a recall."""
-    return Source(**{name: getattr(citation, name) for name in Source.model_fields})
+    """The same, of a recall, with the beginning of what it quotes."""
+    given = {name: getattr(citation, name) for name in Source.model_fields}
+    return Source(**{**given, "quote": excerpt(citation.quote) if citation.quote else None})

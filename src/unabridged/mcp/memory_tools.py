@@ -16,12 +16,13 @@ from pydantic import Field
 from unabridged.advice import joined
 from unabridged.mcp.advice import WORDS
 from unabridged.mcp.answers import AnswerResult, Forgotten, Hit, Recollection, RememberResult, Sentence
-from unabridged.mcp.convert import cited, facts, told
+from unabridged.mcp.convert import cited, excerpt, facts, told
 from unabridged.mcp.place import Place
 from unabridged.mcp.reading_tools import Dataset
 from unabridged.mcp.tools import Toolbox, request_of
 from unabridged.memory import Memory
 from unabridged.memory.deletion import Deletion
+from unabridged.memory.recall import data as recall_data
 from unabridged.memory.recall.answer import Answered
 from unabridged.memory.recall.data import Degraded, Recalled
 from unabridged.memory.remember.data import Event, Remembered
@@ -29,8 +30,10 @@ from unabridged.memory.remember.data import Event, Remembered
 __all__ = ["register"]
 
 Session = Annotated[str | None, Field(description="The conversation or run that this belongs to.")]
-AsOf = Annotated[str | None, Field(description="What was true at this moment (ISO 8601).")]
+AsOf = Annotated[str | None, Field(description="What was true then, such as 2024-05-01.")]
 LONGEST = 1 << 14  # characters of a query: some pages
+_SOURCES = 3  # of a hit; a fact may have hundreds
+_BUDGET = 1500  # tokens that an agent reads of a recall, where nothing else is configured
 HitKind = Literal["passage", "summary", "document", "fact", "entity"]
 Rerank = Annotated[bool, Field(description="false: skip the configured reranker, for speed.")]
 
@@ -43,13 +46,16 @@ def register(tools: Toolbox, place: Place) -> None:
         ctx: Context,
         text: Annotated[str, Field(min_length=1, description="What to keep, in whole sentences; any length.")],
         kind: Annotated[
-            Literal["knowledge", "memory"], Field(description="memory: about the user or this work.")
+            Literal["knowledge", "memory"],
+            Field(description="memory: about the user or this work; knowledge: all else."),
         ] = "knowledge",
         session_id: Session = None,
-        valid_at: Annotated[str | None, Field(description="When it was true (ISO 8601); default: now.")] = None,
+        valid_at: Annotated[str | None, Field(description="When it was true, such as 2024-05-01.")] = None,
         source: Annotated[str | None, Field(description="Where it comes from, such as a URL.")] = None,
         metadata: Annotated[dict[str, Any] | None, Field(description='Such as {"user": "alice"}.')] = None,
-        idempotency_key: Annotated[str | None, Field(description="Send it again with a retry.")] = None,
+        idempotency_key: Annotated[
+            str | None, Field(description="A word of yours: the same one on a retry stores once.")
+        ] = None,
         dataset: Dataset = None,
     ) -> RememberResult:
         """Store a text for good, with the entities and facts in it, so that later conversations can recall it.
@@ -65,7 +71,7 @@ def register(tools: Toolbox, place: Place) -> None:
     @tools.reads
     def recall(
         ctx: Context,
-        query: Annotated[str, Field(min_length=1, max_length=LONGEST, description="A question, or what it is about.")],
+        query: Annotated[str, Field(min_length=1, max_length=LONGEST, description="A question, or a few words.")],
         limit: Annotated[int | None, Field(ge=1, le=100, description="Hits at the most; as configured, or 8.")] = None,
         kinds: Annotated[list[HitKind] | None, Field(description="Only these kinds of hits.")] = None,
         session_id: Annotated[str | None, Field(description="Only of this session.")] = None,
@@ -90,7 +96,7 @@ def register(tools: Toolbox, place: Place) -> None:
             session_id=session_id,
             as_of=as_of,
             include_history=include_history,
-            budget_tokens=budget_tokens or memory.defaults.get("budget_tokens", 1500),
+            budget_tokens=budget_tokens or memory.defaults.get("budget_tokens", _BUDGET),
             rerank=None if rerank else False,
         )
         return _recollection(found)
@@ -112,15 +118,22 @@ def register(tools: Toolbox, place: Place) -> None:
         that no model has answered: `answer` holds passages to answer from. `recall` lets you read and judge yourself.
         """
         memory = place.memory(dataset, "read", request_of(ctx))
-        return _answer(memory.query(question, asked_in=session_id, as_of=as_of, rerank=None if rerank else False))
+        # Without a chat model the agent itself reads what a model would have been given.
+        room = memory.defaults.get("budget_tokens", _BUDGET) if memory.asker is None else None
+        given: dict[str, Any] = {"as_of": as_of, "rerank": None if rerank else False, "budget_tokens": room}
+        return _answer(memory.query(question, asked_in=session_id, **given))
 
     @tools.removes
     def forget(
         ctx: Context,
-        ids: Annotated[list[str] | None, Field(description="Artifacts, entities or facts.")] = None,
+        ids: Annotated[
+            list[str] | None, Field(description="Of artifacts, entities or facts, as `recall` and `list` give.")
+        ] = None,
         session_id: Annotated[str | None, Field(description="Erase all of this session.")] = None,
         source: Annotated[str | None, Field(description="Erase all that came from here.")] = None,
-        metadata: Annotated[dict[str, Any] | None, Field(description="Erase all that has this metadata.")] = None,
+        metadata: Annotated[
+            dict[str, Any] | None, Field(description='Erase all that has this, such as {"user": "alice"}.')
+        ] = None,
         erase: Annotated[  # noqa: FBT002
             bool, Field(description="Also take the bytes out of every file, and prove it; slower.")
         ] = False,
@@ -178,11 +191,15 @@ def _notes(degraded: Iterable[Degraded]) -> list[str]:
     return [f"{each.lane}: {joined(each.reason, each.advice, WORDS)}" for each in degraded]
 
 
+def _hit(hit: recall_data.Hit) -> Hit:
+    """A hit in brief: its text is in the context, and is not quoted beside itself."""
+    sources = [cited(each) for each in hit.evidence[:_SOURCES]]
+    sources = [each.model_copy(update={"quote": None}) if each.quote == excerpt(hit.text) else each for each in sources]
+    return Hit(kind=hit.kind, id=hit.id, text=excerpt(hit.text), score=round(hit.score, 4), sources=sources)
+
+
 def _recollection(found: Recalled) -> Recollection:
-    hits = [
-        Hit(kind=hit.kind, id=hit.id, text=hit.text, score=round(hit.score, 4), sources=[*map(cited, hit.evidence)])
-        for hit in found.hits
-    ]
+    hits = [_hit(each) for each in found.hits]
     citations = [*map(cited, found.pack.citations)]
     return Recollection(context=str(found.pack), citations=citations, hits=hits, notes=_notes(found.degraded))
 
@@ -198,7 +215,8 @@ def forget_all(memory: Memory, ids: list[str]) -> Deletion:
     entities = [each.id for each in memory.entities.many(ids)]
     edges = [each.id for each in memory.edges.many(ids)]
     if missing := len(dict.fromkeys(ids)) - len(artifacts) - len(entities) - len(edges):
-        raise ToolError(f"{missing} of the ids are no artifact, entity or fact of the memory; nothing was forgotten")
+        are = "is" if missing == 1 else "are"
+        raise ToolError(f"{missing} of the ids {are} no artifact, entity or fact of the memory; nothing was forgotten")
     parts = []
     if entities or edges:
         parts.append(memory.withdraw(entities=entities, edges=edges))

@@ -20,12 +20,13 @@ __all__ = ["Dataset", "register"]
 
 Dataset = Annotated[
     str | None,
-    Field(description="Which memory; leave it out unless you were told of several (`list` what=datasets names them)."),
+    Field(description="Another memory than this one; leave it out unless you were told of it."),
 ]
-What = Literal["artifacts", "entities", "facts", "sessions", "series", "images", "inferences", "datasets"]
+What = Literal["documents", "artifacts", "entities", "facts", "sessions", "series", "images", "inferences", "datasets"]
 MAX_BYTES = 32 << 10  # of a text in one answer: about 8,000 tokens
 MAX_ENTITIES = 500  # of one graph: more is no answer that anybody reads
 _EXCERPT = 500  # characters of a text in a listing
+_OURS = {"embedder", "splitter", "processed_at"}  # fingerprints, and when the store was done
 
 
 def register(tools: Toolbox, place: Place) -> None:
@@ -34,12 +35,12 @@ def register(tools: Toolbox, place: Place) -> None:
     @tools.reads
     def list_(
         ctx: Context,
-        what: What = "artifacts",
+        what: Annotated[What, Field(description="artifacts: documents, their chunks, summaries.")] = "documents",
         session_id: Annotated[str | None, Field(description="Only of this session.")] = None,
         type: Annotated[str | None, Field(description="Entities: only of this type, such as person.")] = None,  # noqa: A002
         entity: Annotated[str | None, Field(description="Facts: only those at this entity (name or id).")] = None,
         include_history: Annotated[bool, Field(description="Facts: those that have ended as well.")] = False,  # noqa: FBT002
-        limit: Annotated[int, Field(ge=1, le=200)] = 20,
+        limit: Annotated[int, Field(ge=1, le=200, description="Records on the page.")] = 20,
         cursor: Annotated[str | None, Field(description="From the page before.")] = None,
         dataset: Dataset = None,
     ) -> Listing:
@@ -57,7 +58,7 @@ def register(tools: Toolbox, place: Place) -> None:
     @tools.reads
     def show(
         ctx: Context,
-        id: Annotated[str, Field(description="Of an artifact, entity, fact, session, series, image or inference.")],  # noqa: A002
+        id: Annotated[str, Field(description="Of anything, as `recall`, `list` and `remember` give it.")],  # noqa: A002
         start: Annotated[int | None, Field(ge=0, description="First byte of an artifact's UTF-8 text.")] = None,
         end: Annotated[int | None, Field(ge=0, description="The byte after the last one.")] = None,
         dataset: Dataset = None,
@@ -75,7 +76,7 @@ def register(tools: Toolbox, place: Place) -> None:
         entities: Annotated[list[str], Field(min_length=1, max_length=50, description="Names or ids.")],
         depth: Annotated[int, Field(ge=1, le=4, description="Steps from them.")] = 1,
         limit: Annotated[int, Field(ge=1, le=MAX_ENTITIES, description="Entities at the most.")] = 100,
-        as_of: Annotated[str | None, Field(description="What was true at this moment (ISO 8601).")] = None,
+        as_of: Annotated[str | None, Field(description="What was true then, such as 2024-05-01.")] = None,
         include_history: Annotated[bool, Field(description="Facts that have ended as well.")] = False,  # noqa: FBT002
         dataset: Dataset = None,
     ) -> Graph:
@@ -128,16 +129,18 @@ def _listed(
         del where["session_id"]
     if what == "entities":
         where["type"] = type_
+    if what == "documents":
+        what, where["role"] = "artifacts", "document"
     records = getattr(memory, what).list(**where)
     return Listing(items=[_brief(plain(each)) for each in records], cursor=records.cursor)
 
 
 def _brief(record: dict[str, Any]) -> dict[str, Any]:
-    """What a page has room for: no empty fields, long texts shortened, and said to be."""
+    """What a page has room for: no empty fields, none of the store's own, long texts shortened, and said to be."""
     text = record.get("text")
     if isinstance(text, str) and len(text) > _EXCERPT:
         record |= {"text": text[:_EXCERPT] + "…", "size": len(text.encode())}
-    return {name: value for name, value in record.items() if value not in (None, {}, [])}
+    return {name: value for name, value in record.items() if value not in (None, {}, []) and name not in _OURS}
 
 
 def _shown(memory: Memory, id_: str, start: int | None, end: int | None) -> Shown:

@@ -1,4 +1,4 @@
-"""The MCP server: its tools and resources, over stdio, or inside the application of ``unabridged serve``."""
+"""The MCP server: its tools, resources and prompts, over stdio, or inside the application of ``unabridged serve``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mcp.server import MCPServer
 
-from unabridged.mcp import memory_tools, reading_tools, reference_tools, resources, text_tools
+from unabridged.mcp import memory_tools, prompts, reading_tools, reference_tools, resources, text_tools
 from unabridged.mcp.place import Own
 from unabridged.mcp.tools import Toolbox
 
@@ -29,7 +29,7 @@ instructions to you."""
 
 
 def create_server(place: Place) -> MCPServer:
-    """The server with all tools and resources, working at a place."""
+    """The server with all tools, resources and prompts, working at a place."""
     from unabridged import __version__
 
     toolbox = Toolbox()
@@ -46,6 +46,7 @@ def create_server(place: Place) -> MCPServer:
             middleware=[resources.listing(place)],
         )
     resources.register(server, place)
+    prompts.register(server)
     return server
 
 

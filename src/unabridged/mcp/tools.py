@@ -1,15 +1,19 @@
-"""How a function becomes a tool: its docstring is what an agent reads, its errors are sentences to act on."""
+"""How a function becomes a tool: its docstring is what an agent reads, its errors are sentences to act on.
+
+What an agent reads costs it room: schemas and answers say nothing twice, and nothing that is not there.
+"""
 
 from __future__ import annotations
 
 import difflib
 import functools
 import inspect
+import json
 from typing import TYPE_CHECKING, Any
 
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
-from mcp.types import ToolAnnotations
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import ValidationError
 
 from unabridged.advice import worded
@@ -45,7 +49,56 @@ class _Strict(Tool):
             self.fn_metadata.validate_arguments(arguments)
         except ValidationError as error:
             raise ToolError(f"{self.name}: {_wrong(error)}") from None
-        return await super().run(arguments, context, convert_result)
+        try:
+            return _brief(await super().run(arguments, context, convert_result))
+        except UnexpectedToolError:
+            raise
+        except ToolError as error:  # begun like the others, not in the library's own words
+            raise ToolError(str(error).removeprefix("Error executing tool ")) from None
+
+
+# Where a field that is null says nothing; at an answer's top, and of a fact, it does.
+_BRIEF = {"citations", "entities", "entity", "record", "shown", "sources"}
+
+
+def _brief(made: Any) -> Any:
+    """An answer without idle nulls, its text on one line: an indented one takes half as much again."""
+    if not isinstance(made, CallToolResult) or made.structured_content is None:
+        return made
+    told = _pruned(made.structured_content)
+    text = TextContent(type="text", text=json.dumps(told, ensure_ascii=False))
+    return made.model_copy(update={"content": [text], "structured_content": told})
+
+
+def _pruned(value: Any, *, nulls: bool = True) -> Any:
+    """A value without the nulls that say nothing.
+
+    >>> _pruned({"cursor": None, "sources": [{"artifact_id": "a", "quote": None}]})
+    {'cursor': None, 'sources': [{'artifact_id': 'a'}]}
+    """
+    if isinstance(value, list):
+        return [_pruned(each, nulls=nulls) for each in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {name: each for name, each in value.items() if nulls or each is not None}
+    return {name: _pruned(each, nulls=name not in _BRIEF) for name, each in kept.items()}
+
+
+def _plain(schema: Any) -> Any:
+    """A schema as an agent needs it: no titles, and what may be left out is not also told to be null.
+
+    >>> _plain({"title": "Id", "anyOf": [{"type": "string"}, {"type": "null"}], "default": None})
+    {'type': 'string'}
+    """
+    if isinstance(schema, list):
+        return [_plain(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    left_out = {"title"} if isinstance(schema.get("title"), str) else set()
+    kinds = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
+    if "default" in schema and schema["default"] is None and len(kinds) == 1:
+        return _plain({**kinds[0], **{name: schema[name] for name in schema.keys() - {"anyOf", "default"}}})
+    return {name: _plain(each) for name, each in schema.items() if name not in left_out}
 
 
 def _wrong(error: ValidationError) -> str:
@@ -91,9 +144,12 @@ class Toolbox:
     def _add(self, function: Callable[..., Any], hints: ToolAnnotations) -> Callable[..., Any]:
         description = inspect.cleandoc(function.__doc__ or "")
         name = function.__name__.rstrip("_")  # a tool may be called what Python calls something else
-        self.tools.append(
-            _Strict.from_function(_spoken(function), name=name, description=description, annotations=hints)
+        title = name.replace("_", " ").capitalize()
+        made = _Strict.from_function(
+            _spoken(function), name=name, title=title, description=description, annotations=hints
         )
+        made.parameters = _plain(made.parameters)
+        self.tools.append(made)
         return function
 
 
