@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from unabridged.memory import Memory
+from unabridged.memory.recall import choose as choosing
 from unabridged.memory.recall import lanes as asking
-from unabridged.memory.recall import recall as recalling
-from unabridged.memory.recall import roles as kept
 from unabridged.memory.recall.densest import densest
+from unabridged.memory.recall.kept import roles as kept
+from unabridged.memory.recall.kept.roles import ROLES, Roles
 from unabridged.memory.recall.lanes import holdings
-from unabridged.memory.recall.roles import ROLES, Roles
 from unabridged.memory.recall.rows import chunked
 from unabridged.memory.recall.words import coverage, said_whole, words_in
 from unabridged.text.segmenters import split
@@ -111,8 +111,8 @@ def test_case_44_what_says_the_opposite_goes_where_it_belongs_though_it_is_read_
     for number in range(30):
         memory.add(f"Shed number {number} has a door, too.")
     read = []
-    opposed = recalling.opposed
-    monkeypatch.setattr(recalling, "opposed", lambda words, text: read.append(text) or opposed(words, text))
+    opposed = choosing.opposed
+    monkeypatch.setattr(choosing, "opposed", lambda words, text: read.append(text) or opposed(words, text))
     found = memory.recall("The door of the shed is open.", limit=3)
     assert found[0].text == "The door of the shed is open."
     assert all("closed" not in hit.text for hit in found)
@@ -151,8 +151,8 @@ def test_the_graph_is_walked_from_what_is_named_and_a_hub_ends_the_walk(memory, 
     assert "Mira owns it." not in {hit.text for hit in few}
 
 
-def test_documents_are_looked_up_once_a_view_and_no_more_are_remembered_than_there_is_room_for(tmp_path, monkeypatch):
-    with Memory.open(tmp_path / "m", upkeep=False) as memory:
+def test_documents_are_looked_up_once_a_view_and_no_more_are_remembered_than_there_is_room_for(monkeypatch):
+    with Memory.open("memory://", upkeep=False) as memory:  # where they are not kept by their files
         whole = memory.add("The boiler is serviced in May.").id
         memory.add(LONG, chunks=split(LONG, max_tokens=200))
         view = memory.store.view()

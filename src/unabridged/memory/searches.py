@@ -128,16 +128,17 @@ class Searches:
         return {id_: " ".join([*(f.path for f in m.files), str(m.deletion_file)]) for id_, m in found}
 
     @told("reading")
-    def columns(self, fragment: int, names: Sequence[str]) -> pa.Table:
-        """Some columns of a fragment, with each row's ``_rowid``."""
+    def columns(self, fragments: Sequence[int], names: Sequence[str], where: str | None = None) -> pa.Table:
+        """Some columns of some fragments, in their order, with each row's ``_rowid``."""
         dataset = self._reader()
-        part = [dataset.get_fragment(fragment)]
-        found: pa.Table = dataset.scanner(columns=list(names), fragments=part, with_row_id=True).to_table()
+        parts = [dataset.get_fragment(fragment) for fragment in fragments]
+        how = {"filter": where, "fragments": parts, "with_row_id": True, "scan_in_order": True}
+        found: pa.Table = dataset.scanner(columns=list(names), **how).to_table()
         return found
 
     def column(self, fragment: int, name: str) -> tuple[Any, pa.ChunkedArray]:
         """One column of a fragment, and where in it each value stands."""
-        rows = self.columns(fragment, [name])
+        rows = self.columns([fragment], [name])
         return rows["_rowid"].to_numpy() & _OFFSET, rows[name]
 
 

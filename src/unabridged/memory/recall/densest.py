@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from unabridged.memory.recall.words import Words
 
-__all__ = ["densest"]
+__all__ = ["around", "densest"]
 
 LONG = 4 * WINDOW  # characters from which it pays
 _MANY = 400  # places of one word that are looked at
@@ -36,10 +36,37 @@ def densest(words: Words, text: str) -> str:
     """
     if len(text) <= LONG:
         return text
-    body, wide = plain(text), max(WINDOW, 2 * len(words.text))
+    body = plain(text)
+    begun = _begun(words, body)
+    if begun is None:
+        return text
+    wide = max(WINDOW, 2 * len(words.text))
+    return body[max(0, begun - len(words.text)) : begun + wide + _LONGEST]  # what stands before the first word, too
+
+
+def around(words: Words, text: str, wide: int) -> tuple[int, int]:
+    """Where a text says most of a query's words, with ``wide`` characters before and after, in whole lines.
+
+    >>> from unabridged.memory.recall.words import words_in
+    >>> long = "Nothing of it.\n" * 1000 + "The boiler is serviced in May.\n" + "Nothing of it.\n" * 1000
+    >>> start, end = around(words_in("Who serviced the boiler?"), long, 100)
+    >>> "serviced in May" in long[start:end], end - start < 1500
+    (True, True)
+    """
+    body = plain(text) if len(text) > LONG + 2 * wide else text
+    begun = _begun(words, body) if len(body) == len(text) and body is not text else None
+    if begun is None:
+        return 0, len(text)
+    start, end = max(0, begun - wide), begun + max(WINDOW, 2 * len(words.text)) + wide
+    return text.rfind("\n", 0, start) + 1, end if (line := text.find("\n", end)) < 0 else line
+
+
+def _begun(words: Words, body: str) -> int | None:
+    """Where the window begins in which a folded text says most; ``None`` where it says nothing."""
+    wide = max(WINDOW, 2 * len(words.text))
     places = sorted((at, part) for part in _parts(words) for at in _places(body, part))
     if not places:
-        return text
+        return None
     first, begun = 0, places[0][0]
     seen: dict[str, int] = {}
     most = 0
@@ -51,7 +78,7 @@ def densest(words: Words, text: str) -> str:
         said = sum(count > 0 for count in seen.values())
         if said > most:
             most, begun = said, places[first][0]
-    return body[max(0, begun - len(words.text)) : begun + wide + _LONGEST]  # what stands before the first word, too
+    return begun
 
 
 def _places(body: str, part: str) -> Iterator[int]:

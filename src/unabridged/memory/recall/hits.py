@@ -16,8 +16,7 @@ from unabridged.memory.schema import from_table
 from unabridged.memory.where import among, both
 
 if TYPE_CHECKING:
-    import datetime as dt
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from concurrent.futures import Future
 
     from unabridged.memory.commits import View
@@ -35,7 +34,7 @@ _CITED = (
 
 _pool = ThreadPoolExecutor(2, thread_name_prefix="unabridged-facts")  # its work waits for none
 
-Link = tuple[str, "dt.datetime", int | None, int | None]  # an artifact, since when, and the bytes of it that say so
+Link = tuple[str, Any, int | None, int | None]  # an artifact, since when, and the bytes of it that say so
 
 
 def text_of(record: Artifact | Brief | Edge | Entity) -> str:
@@ -62,6 +61,11 @@ class Begun:
 
     grounds: Future[Grounds]
     records: Mapping[str, Future[dict[str, Any]]]
+
+    def record(self, each: Candidate) -> Any:
+        """The whole record of a candidate, if it is being read."""
+        reading = self.records.get(each.record.table)
+        return None if reading is None else reading.result().get(each.record.id)
 
     def whole(self, chosen: Sequence[Candidate]) -> list[Candidate]:
         """Candidates with their whole records."""
@@ -110,19 +114,26 @@ def _links(view: View, ids: Sequence[str], scope: Scope) -> dict[str, list[Link]
     found: dict[str, list[Link]] = defaultdict(list)
     if not ids:
         return found
-    where = both(among("from_id", ids), among("type", ["edge_artifact", "entity_artifact"]), scope.known)
-    rows = view.rows("links", where, ["from_id", "to_id", "created_at", "start", "end"]).to_pydict()
-    for id_, *link in zip(*rows.values(), strict=True):
+    for id_, *link in _told(view, ids, scope):
         found[id_].append((link[0], link[1], link[2], link[3]))
     return {id_: sorted(each, key=lambda link: (link[1], link[0])) for id_, each in found.items()}
+
+
+def _told(view: View, ids: Sequence[str], scope: Scope) -> Iterable[tuple[Any, ...]]:
+    if scope.known is None and (kept := holdings(view).links) is not None:
+        return kept.told(ids)
+    where = both(among("from_id", ids), among("type", ["edge_artifact", "entity_artifact"]), scope.known)
+    rows = view.rows("links", where, ["from_id", "to_id", "created_at", "start", "end"]).to_pydict()
+    return zip(*rows.values(), strict=True)
 
 
 def _sources(view: View, ids: Collection[str], scope: Scope, places: Mapping[str, int]) -> dict[str, Artifact]:
     """What a citation needs of some artifacts that the scope lets through, by id."""
     held = holdings(view)
     within = scope.artifacts(expiring=held.expiring)
-    met = {id_: held.documents.get(id_) for id_ in ids} if within is None else {}
-    known = {id_: places.get(id_, met.get(id_)) for id_ in ids}
+    known = {id_: places.get(id_) for id_ in ids}
+    if within is None:
+        known |= held.places([id_ for id_, place in known.items() if place is None])
     placed = sorted(place for place in known.values() if place is not None)
     others = sorted(id_ for id_, place in known.items() if place is None)
     rows = [view["artifacts"].at(placed, _CITED)] if placed else []
@@ -134,12 +145,8 @@ def _facts(view: View, artifacts: Sequence[str], scope: Scope) -> dict[str, tupl
     """The facts that each artifact states, and that hold."""
     if not artifacts or not holdings(view).edges:
         return {}
-    if (stating := holdings(view).stating) is not None and not stating.any_of(artifacts):
-        return {}
-    where, most = both(scope.links("edge_artifact"), among("to_id", artifacts)), FACTS * len(artifacts)
-    rows = view.rows("links", where, ["from_id", "to_id"], limit=most)
     said: dict[str, list[str]] = defaultdict(list)
-    for fact, artifact in zip(rows["from_id"].to_pylist(), rows["to_id"].to_pylist(), strict=True):
+    for fact, artifact in _stated(view, artifacts, scope):
         said[artifact].append(fact)
     if not said:
         return {}
@@ -148,6 +155,15 @@ def _facts(view: View, artifacts: Sequence[str], scope: Scope) -> dict[str, tupl
     if held is not None:
         every = set(view.rows("edges", both(among("id", sorted(every)), held), ["id"])["id"].to_pylist())
     return {artifact: tuple(sorted(set(each) & every)[:FACTS]) for artifact, each in said.items()}
+
+
+def _stated(view: View, artifacts: Sequence[str], scope: Scope) -> Iterable[tuple[str, str]]:
+    most = FACTS * len(artifacts)
+    if scope.known is None and (kept := holdings(view).links) is not None:
+        return kept.facts(artifacts, most)
+    where = both(scope.links("edge_artifact"), among("to_id", artifacts))
+    rows = view.rows("links", where, ["from_id", "to_id"], limit=most)
+    return zip(rows["from_id"].to_pylist(), rows["to_id"].to_pylist(), strict=True)
 
 
 def _citation(

@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unabridged.memory.recall.ends import Ends, ends_of
-from unabridged.memory.recall.roles import ROLES, Roles, numbers
+from unabridged.memory.recall.kept.briefs import Briefs, briefs_of
+from unabridged.memory.recall.kept.documents import Documents, documents_of
+from unabridged.memory.recall.kept.facts import Ends, ends_of
+from unabridged.memory.recall.kept.links import Links, links_of
+from unabridged.memory.recall.kept.names import Names, names_of
+from unabridged.memory.recall.kept.roles import ROLES, Roles, numbers
 from unabridged.memory.where import among, both, equals, not_null
 
 if TYPE_CHECKING:
@@ -175,6 +179,7 @@ class Holdings:
         self._view: View = weakref.proxy(view)  # a strong one kept alive every view that was ever asked
         self.split: dict[str, bool] = {}
         self.documents: dict[str, int] = {}
+        self._briefs: dict[tuple[str, ...], Briefs | None] = {}
 
     def met(self, documents: Mapping[str, int], split: Mapping[str, bool]) -> None:
         """Remember where some documents are, and whether they have chunks: each is met by many queries."""
@@ -182,6 +187,21 @@ class Holdings:
             self.documents, self.split = {}, {}
         self.documents.update(documents)
         self.split.update(split)
+
+    def briefs(self, table: str, columns: Sequence[str]) -> Briefs | None:
+        """Some columns of facts or entities, where they are kept in memory."""
+        if table == "artifacts":
+            return None
+        key = (table, *columns)
+        if key not in self._briefs:
+            self._briefs[key] = briefs_of(self._view[table], table, columns)
+        return self._briefs[key]
+
+    def places(self, ids: Collection[str]) -> dict[str, int]:
+        """Where the documents among some ids are, as far as that is known."""
+        if self.shelf is not None:
+            return self.shelf.places(ids)
+        return {id_: self.documents[id_] for id_ in ids if id_ in self.documents}
 
     @cached_property
     def roles(self) -> Mapping[str, int]:
@@ -196,17 +216,22 @@ class Holdings:
     @cached_property
     def ends(self) -> Ends | None:
         """Who stands in which facts, where it is kept in memory."""
-        return ends_of(self._view["edges"], "edges")
+        return ends_of(self._view["edges"])
 
     @cached_property
-    def named(self) -> Ends | None:
-        """Where each entity is, where it is kept in memory."""
-        return ends_of(self._view["entities"], "entities")
+    def names(self) -> Names | None:
+        """Who is called what, where it is kept in memory."""
+        return names_of(self._view["entities"])
 
     @cached_property
-    def stating(self) -> Ends | None:
-        """What states anything, where that is kept in memory."""
-        return ends_of(self._view["links"], "links")
+    def links(self) -> Links | None:
+        """What states which facts and entities, where that is kept in memory."""
+        return links_of(self._view["links"])
+
+    @cached_property
+    def shelf(self) -> Documents | None:
+        """Where documents are, and which have chunks, where that is kept in memory."""
+        return documents_of(self._view["artifacts"])
 
     @cached_property
     def expiring(self) -> bool:

@@ -8,7 +8,7 @@ many short ways lead to comes first, and a hub passes little on to each of its m
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -128,9 +128,16 @@ def _best(table: str, scores: Mapping[str, float], depth: int) -> list[Found]:
 def _passages(asking: Asking, facts: Ranking) -> list[Found]:
     """The artifacts that state the facts, by how much rank they carry together."""
     flow = {fact.id or "": fact.score for fact in facts}
-    where = both(asking.scope.links("edge_artifact"), among("from_id", flow))
-    rows: dict[str, list[Any]] = asking.view.rows("links", where, ["from_id", "to_id"]).to_pydict()
     scores: dict[str, float] = defaultdict(float)
-    for fact, artifact in zip(rows["from_id"], rows["to_id"], strict=True):
+    for fact, artifact in _stating(asking, flow):
         scores[artifact] += flow[fact]
     return _best("artifacts", scores, asking.few)
+
+
+def _stating(asking: Asking, facts: Collection[str]) -> Iterable[tuple[str, str]]:
+    """Each of some facts with each artifact that states it."""
+    if asking.scope.known is None and (kept := asking.holdings.links) is not None:
+        return (told[:2] for told in kept.told(facts))
+    where = both(asking.scope.links("edge_artifact"), among("from_id", facts))
+    rows: dict[str, list[str]] = asking.view.rows("links", where, ["from_id", "to_id"]).to_pydict()
+    return zip(rows["from_id"], rows["to_id"], strict=True)

@@ -11,7 +11,7 @@ from unabridged.memory.values import normalise
 from unabridged.memory.where import both, literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
 __all__ = ["called", "names_lane"]
 
@@ -27,18 +27,29 @@ def names_lane(asking: Asking) -> Mapping[str, Ranking]:
     """The entities that the query names, the longest name first; the score is the name's share of the query."""
     if not {"entity", "graph"} & asking.indexes or not asking.holdings.entities:
         return {}
-    names = [name for name in called(asking.words.text) if name.encode("utf-8", "ignore").decode() == name]
+    names = {name for name in called(asking.words.text) if name.encode("utf-8", "ignore").decode() == name}
     where = asking.where("entity")
     if not names or where == "false":
         return {}
-    listed = ", ".join(map(literal, names))
-    rows = asking.view.rows("entities", both(f"array_has_any(`names`, [{listed}])", where), ["id", "names"])
     length = max(1, len(normalise(asking.words.text)))
-    found = [
-        Found("entities", max(len(name) for name in known if name in names) / length, id=id_)
-        for id_, known in zip(rows["id"].to_pylist(), rows["names"].to_pylist(), strict=True)
-    ]
-    return {"entity": sorted(found, key=lambda each: (-each.score, each.id or ""))}
+    found: dict[str, Found] = {}
+    for name, id_, place in _having(asking, names, where):
+        score = len(name) / length
+        if id_ not in found or score > found[id_].score:
+            found[id_] = Found("entities", score, place, id_)
+    return {"entity": sorted(found.values(), key=lambda each: (-each.score, each.id or ""))}
+
+
+def _having(asking: Asking, names: Collection[str], where: str | None) -> Iterator[tuple[str, str, int]]:
+    """Each of some names that an entity has, with the entity's id and place."""
+    if where is None and (kept := asking.holdings.names) is not None:
+        yield from kept.called(names)
+        return
+    listed = ", ".join(map(literal, names))
+    columns = ["id", "_rowid", "names"]
+    rows = asking.view.rows("entities", both(f"array_has_any(`names`, [{listed}])", where), columns)
+    for id_, place, known in zip(*(rows[column].to_pylist() for column in columns), strict=True):
+        yield from ((name, id_, place) for name in known if name in names)
 
 
 def called(query: str) -> dict[str, None]:

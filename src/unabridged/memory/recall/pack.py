@@ -8,10 +8,11 @@ under it. What does not fit whole is cut where a splitter would, and its citatio
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from unabridged.memory.recall.data import Hit, Pack
-from unabridged.memory.recall.pack_print import Line, printed
+from unabridged.memory.recall.pack_print import Line, counted, printed
 from unabridged.memory.recall.pack_spans import Passage, best_of, merged
 from unabridged.memory.recall.words import words_in
 from unabridged.text.tokens import Estimate
@@ -53,6 +54,8 @@ class _Packing:
     def __init__(self, words: Words, budget: int, tokenizer: Measure) -> None:
         self.words, self.budget, self.tokenizer = words, budget, tokenizer
         self.draft = _Draft()
+        self.adds_up = bool(getattr(tokenizer, "adds_up_by_line", False))
+        self.count = lru_cache(tokenizer.count)  # the same passages are counted with each that is added
 
     def of(self, hits: Sequence[Hit]) -> Pack:
         left_out = sum(not self._add(hit, rank) for rank, hit in enumerate(hits))
@@ -104,4 +107,6 @@ class _Packing:
         return self._tokens(draft) <= self.budget
 
     def _tokens(self, draft: _Draft) -> int:
-        return self.tokenizer.count(printed(draft.passages, draft.lines)[0])
+        if self.adds_up:
+            return counted(draft.passages, draft.lines, self.count)
+        return self.count(printed(draft.passages, draft.lines)[0])

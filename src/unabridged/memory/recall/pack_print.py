@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from unabridged.memory.recall.data import Citation, Hit
     from unabridged.memory.recall.pack_spans import Passage, Place
 
-__all__ = ["Line", "printed", "title", "when"]
+__all__ = ["Line", "counted", "printed", "title", "when"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,17 @@ class Line:
 
 def printed(passages: Sequence[Passage], lines: Sequence[Line]) -> tuple[str, tuple[Citation, ...]]:
     """The text, and what each number in it cites."""
+    blocks, order = _blocks(passages, lines)
+    return "\n\n".join(blocks), tuple(passage.cited() for passage in order)
+
+
+def counted(passages: Sequence[Passage], lines: Sequence[Line], count: Callable[[str], int]) -> int:
+    """The tokens of the text, where those of its blocks add up."""
+    return sum(map(count, _blocks(passages, lines)[0]))
+
+
+def _blocks(passages: Sequence[Passage], lines: Sequence[Line]) -> tuple[list[str], list[Passage]]:
+    """What stands apart by an empty line, and what each number cites."""
     numbers: dict[Place, int] = {}
     order: list[Passage] = []
 
@@ -35,10 +46,9 @@ def printed(passages: Sequence[Passage], lines: Sequence[Line]) -> tuple[str, tu
             numbers[passage.place] = len(order)
         return numbers[passage.place]
 
-    blocks = [_line(line, next((p for p in passages if p.holds(line.place)), None), numbers, number) for line in lines]
-    known = ["\n".join(blocks)] if blocks else []
+    told = [_line(line, next((p for p in passages if p.holds(line.place)), None), numbers, number) for line in lines]
     said = [f"[{number(p)}] {title(p.citation)}\n{p.quote}" for p in passages if p.shown]
-    return "\n\n".join([*known, *said]), tuple(passage.cited() for passage in order)
+    return [*(["\n".join(told)] if told else []), *said], order
 
 
 def _line(line: Line, passage: Passage | None, numbers: dict[Place, int], number: Callable[[Passage], int]) -> str:

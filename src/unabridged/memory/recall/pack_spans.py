@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from unabridged.memory.recall.densest import densest
+from unabridged.memory.recall.densest import around, densest
 from unabridged.memory.recall.words import coverage
 from unabridged.text.segmenters import split
 
@@ -20,6 +20,7 @@ __all__ = ["Passage", "Place", "best_of", "merged"]
 
 Place = tuple[str, int, int]  # an artifact, and bytes of its text
 _SHORTEST = 32  # tokens: the smallest chunk that a splitter makes
+_AROUND = 8  # characters on either side of where a long text says most, for each token there is room for: two pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,8 @@ def _joined(one: Passage, other: Passage) -> Passage:
 
 def best_of(passage: Passage, words: Words, room: int) -> Passage:
     """The piece of a passage, of at most ``room`` tokens, that says most of the query; the first of those."""
-    pieces = split(passage.quote, "sentence", max_tokens=max(_SHORTEST, room), overlap_tokens=0)
+    start, end = around(words, passage.quote, _AROUND * room)
+    before = len(passage.quote[:start].encode("utf-8"))
+    pieces = split(passage.quote[start:end], "sentence", max_tokens=max(_SHORTEST, room), overlap_tokens=0)
     best = max(pieces, key=lambda piece: (coverage(words, densest(words, piece.source_text)), -piece.index))
-    return passage.cut(best.start_byte, best.end_byte)
+    return passage.cut(before + best.start_byte, before + best.end_byte)

@@ -16,7 +16,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from unabridged.memory.recall.words import coverage, plain, stem, words_in
+from unabridged.memory.recall.words import coverage, mentions, plain, stem, words_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -108,12 +108,18 @@ def opposed(words: Words, text: str) -> bool:
     """
     if words.asks or len(text) > _LONGEST or not _states(words):
         return False
-    near = [(coverage(words, each), each) for each in _SENTENCE.findall(text)]
+    near = [(coverage(words, each), each) for each in _touched(words, text)]
     told = [each for _, each in sorted((one for one in near if one[0] > 0), key=lambda one: -one[0])[:_LOOKED_INTO]]
     if not any(_turned(words, each) for each in told):
         return False
     verdicts = [verdict for each in told if (verdict := _against(words, each)) is not None]
     return bool(verdicts) and all(verdicts)
+
+
+def _touched(words: Words, text: str) -> Iterator[str]:
+    """The sentences of a text that may say a word of the statement."""
+    said = mentions(words, text)
+    return (match[0] for match in _SENTENCE.finditer(text) if said.between(*match.span()))
 
 
 def _turned(words: Words, sentence: str) -> bool:
@@ -252,7 +258,20 @@ def _affixed(ours: str, theirs: str) -> tuple[str, ...]:
     """The statement's words that the other has with, or without, a syllable that denies: happy, unhappy."""
     one, other = set(_WORD.findall(ours)), set(_WORD.findall(theirs))
     mine, others = one - other, other - one
-    return tuple(word for word in sorted(mine) if any(_denies(word, each) for each in others))
+    found = {word for word in mine for each in _without(word, others) if _denies(word, each)}
+    return tuple(sorted(found.union(each for word in others for each in _without(word, mine) if _denies(each, word))))
+
+
+def _without(word: str, others: set[str]) -> Iterator[str]:
+    """Those of some words that may be a word without the syllable with which it denies."""
+    if word.endswith("less"):
+        yield from others & {f"{word[:-4]}ful"}
+    if word.startswith(_BEFORE_ADJECTIVES):
+        yield from others & {word[2:]}
+    for before in _BEFORE:
+        if word.startswith(before):
+            root = stem(word)[len(before) :]
+            yield from (each for each in others if stem(each) == root)
 
 
 def _denies(one: str, other: str) -> bool:

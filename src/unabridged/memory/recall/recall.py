@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import heapq
 import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from unabridged.advice import said
 from unabridged.errors import ConfigError, InputError, MissingExtra, StoreError, UnabridgedError
+from unabridged.memory.recall.choose import place, unopposed
 from unabridged.memory.recall.data import Citation, Degraded, Hit, Recalled
 from unabridged.memory.recall.densest import densest
 from unabridged.memory.recall.fuse import diverse
@@ -21,7 +22,6 @@ from unabridged.memory.recall.lanes_names import names_lane
 from unabridged.memory.recall.lanes_text import text_lane
 from unabridged.memory.recall.lanes_vector import vector_lane
 from unabridged.memory.recall.pack import packed
-from unabridged.memory.recall.polarity import OPPOSED, opposed
 from unabridged.memory.recall.query import Meant, calibration_of, meant
 from unabridged.memory.recall.rank import NEAR, Candidate, ranked, reread
 from unabridged.memory.recall.rows import Brief, Rows, chunked
@@ -47,6 +47,7 @@ By = dict[str, "Mapping[str, Ranking]"]  # lane -> index -> what it found there
 
 DEPTH = 32  # rows that each index of a lane brings, at least
 FEW = 16  # the same of facts and entities, which are short and much alike
+MIXED = (24, 10)  # both where many kinds are asked for, which share the hits: a rank beyond comes to none of them
 WIDE = 4  # times as many passages where they only tell of documents: each has several
 INTO = 3  # documents that a second pass goes into
 SHORT = 200  # characters of a query of which one chunk can say all: a longer one is looked for in whole documents
@@ -96,7 +97,7 @@ class Recall:
         self.below = len(order) - len(kept)
         likely = [] if self._widely else kept[: self.settings.limit]
         begun = self._begun(likely)  # read while it is looked at whether they say the opposite
-        chosen = self._timed("chosen", lambda: self._chosen(kept))
+        chosen = self._timed("chosen", lambda: self._chosen(kept, begun))
         if {each.record.id for each in chosen} != {each.record.id for each in likely}:
             begun = self._begun(chosen)
         chosen = self._timed("whole", lambda: begun.whole(chosen))
@@ -136,6 +137,7 @@ class Recall:
             self.meant = self._timed("embed", self._meant)
         if self.meant.degraded:
             self.degraded.append(self.meant.degraded)
+        depth, few = self._depths()
         self.rows = Rows(self.view, self.settings, vectors=self.meant.vector is not None or self.settings.diversity > 0)
         return Asking(
             view=self.view,
@@ -144,9 +146,16 @@ class Recall:
             holdings=holdings(self.view),
             indexes=frozenset(self.settings.kinds) | ({"passage"} if "document" in self.settings.kinds else set()),
             vector=self.meant.vector,
-            depth=max(DEPTH, 2 * self.settings.limit) * (WIDE if set(self.settings.kinds) == {"document"} else 1),
-            few=max(FEW, 2 * self.settings.limit),
+            depth=depth,
+            few=few,
         )
+
+    def _depths(self) -> tuple[int, int]:
+        """How many rows each index of a lane brings: of artifacts, and of facts and entities."""
+        limit, kinds = self.settings.limit, set(self.settings.kinds)
+        if len(kinds) > 2:
+            return max(MIXED[0], 2 * limit), max(MIXED[1], limit)
+        return max(DEPTH, 2 * limit) * (WIDE if kinds == {"document"} else 1), max(FEW, 2 * limit)
 
     def _meant(self) -> Meant:
         return meant(self.query, self.view, self.embedder, given=self.settings.vector)
@@ -227,7 +236,7 @@ class Recall:
             done += of(index)
         if work is not None:
             done += ranked(self._scored(work.result()), self.settings, at=self.scope.at)
-        return sorted(done, key=_place)
+        return sorted(done, key=place)
 
     def _read(self, asking: Asking, found: By) -> set[str]:
         """Meet what the lanes found, each table's rows at once; and tell which documents are whole artifacts."""
@@ -337,43 +346,30 @@ class Recall:
         """Whether hits are chosen among more than are asked for."""
         return self.settings.rerank is not None or self.settings.diversity > 0
 
-    def _chosen(self, order: Sequence[Candidate]) -> list[Candidate]:
-        limit = self.settings.limit
-        head = self._unopposed(order, HEAD * limit if self._widely else limit)
+    def _chosen(self, order: Sequence[Candidate], begun: Begun) -> list[Candidate]:
+        limit, threshold = self.settings.limit, self.settings.threshold
+        text = partial(self._text, begun=begun)
+        head, below = unopposed(order, HEAD * limit if self._widely else limit, self.words, threshold, text)
+        self.below += below
         if self.settings.rerank is not None and head:
-            head = self._timed("rerank", lambda: self._reread(head))
+            texts = [text(each) for each in head]
+            head = self._timed("rerank", lambda: self._reread(head, texts))
         best = diverse([e.worth for e in head], [e.vector for e in head], self.settings.diversity, limit)
         return [head[at] for at in best]
 
-    def _unopposed(self, order: Sequence[Candidate], most: int) -> list[Candidate]:
-        """The best of an order, those that say the opposite put where they belong.
+    def _text(self, each: Candidate, begun: Begun) -> str:
+        text = each.record.text
+        if text is None and (whole := begun.record(each)) is not None:
+            text = whole.text
+        if text is None:
+            text = self.rows.read([each.record])[each.record.id].text
+        return text or ""
 
-        Only what comes to the head is read for it: that takes longer than all else that is done with a candidate.
-        """
-        heap = [(_place(each), at, each) for at, each in enumerate(order)]
-        head: list[Candidate] = []
-        while heap and len(head) < most:
-            _, at, each = heapq.heappop(heap)
-            if each.doubted and opposed(self.words, self._text(each)):
-                each = replace(each, score=min(each.score, OPPOSED), doubted=False)
-                if each.score >= self.settings.threshold:
-                    heapq.heappush(heap, (_place(each), at, each))
-                else:
-                    self.below += 1
-            else:
-                head.append(each)
-        return head
-
-    def _text(self, each: Candidate) -> str:
-        if each.record.text is None:
-            each = replace(each, record=self.rows.read([each.record])[each.record.id])
-        return each.record.text or ""
-
-    def _reread(self, head: list[Candidate]) -> list[Candidate]:
+    def _reread(self, head: list[Candidate], texts: list[str]) -> list[Candidate]:
         """The head in a cross-encoder's order; as it was, and said so, where that fails."""
         reranker = as_reranker(self.settings.rerank)
         try:
-            scores = reranker.rerank(self.query, [self._text(each) for each in head])
+            scores = reranker.rerank(self.query, texts)
         except (ConfigError, MissingExtra) as error:  # nobody was asked yet: a key or a package is missing
             self.degraded.append(Degraded("rerank", said(error), error.advice))
             return head
@@ -381,10 +377,6 @@ class Recall:
             self.degraded.append(Degraded("rerank", f"the cross-encoder failed: {type(error).__name__}"))
             return head
         return reread(head, scores)
-
-
-def _place(each: Candidate) -> tuple[float, float, str]:
-    return (-each.worth, -each.fused, each.record.id)
 
 
 def _placed(found: Iterable[Found]) -> list[int]:

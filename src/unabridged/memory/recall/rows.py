@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from unabridged.memory.recall.kept.roles import ROLES
 from unabridged.memory.recall.lanes import holdings
-from unabridged.memory.recall.roles import ROLES
 from unabridged.memory.schema import columns_of, from_table
 from unabridged.memory.where import among, both, equals
 
@@ -73,15 +73,18 @@ class Rows:
         known = self._placed.setdefault(table, {})
         wanted = sorted({place for place in places if place not in known})  # in order: neighbours are read at once
         if wanted:
-            self._keep(table, self._view[table].at(wanted, self._columns(table, texts=texts)))
+            columns = self._columns(table, texts=texts)
+            kept = self._holdings.briefs(table, columns)
+            self._keep(table, kept.at(wanted) if kept is not None else self._view[table].at(wanted, columns))
         return known
 
     def known(self, table: str, ids: Collection[str], where: str | None) -> list[int]:
         """Where the rows of some ids are, as far as that is kept in memory and nothing has to be held against them."""
-        if where is None and table == "artifacts":
-            met = map(self._holdings.documents.get, ids)
-            return [place for place in met if place is not None]
-        kept = self._holdings.named if table == "entities" and where is None else None
+        if where is not None or not ids:
+            return []
+        if table == "artifacts":
+            return list(self._holdings.places(ids).values())
+        kept = self._holdings.names if table == "entities" else None
         return kept.places(ids) if kept is not None else []
 
     def of(self, table: str, ids: Iterable[str], where: str | None, *, texts: bool = True) -> None:
@@ -181,6 +184,8 @@ def _vectors(rows: pa.Table) -> list[Any]:
 def chunked(view: View, documents: Collection[str]) -> set[str]:
     """Which of some documents have chunks, and so are whole artifacts and no passages."""
     known = holdings(view)
+    if known.shelf is not None:
+        return known.shelf.chunked(documents)
     split = {id_: known.split.get(id_) for id_ in documents}
     if unknown := [id_ for id_, parts in split.items() if parts is None]:
         where = both(among("parent_id", unknown), equals("role", "chunk"))

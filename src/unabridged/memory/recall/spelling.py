@@ -52,6 +52,8 @@ _FOLDED = str.maketrans(
     {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i", "ħ": "h", "ŧ": "t", "ς": "σ"}
     | {"أ": "ا", "إ": "ا", "آ": "ا", "ٱ": "ا", "ة": "ه", "ى": "ي", "ی": "ي", "ک": "ك", "\u00ad": ""}
 )
+_ANY_FOLDED = re.compile(f"[{''.join(map(chr, _FOLDED))}]")  # to look first is a tenth of translating for nothing
+_ANY_HAN = re.compile(f"[{_HAN}]")
 _SPACED = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d.,]?\d)")  # 10 000 kr
 _THOUSANDS = re.compile(r"[,.'’\u00a0\u202f](?<=\d.)(?=\d{3}(?!\d))")  # the class first: three times as fast
 _CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -96,7 +98,7 @@ def simplified(text: str) -> str:
     >>> simplified("自然語言 abc")
     '自然语言 abc'
     """
-    return text if text.isascii() else text.translate(_variants()[0])
+    return text.translate(_variants()[0]) if _ANY_HAN.search(text) else text
 
 
 @lru_cache(maxsize=4096)
@@ -152,8 +154,8 @@ def plain(text: str) -> str:
     apart = _OWN_LETTERS.split(text)
     kept = _OWN_LETTERS.findall(text)
     bare = [_ACCENTS.sub("", unicodedata.normalize("NFKD", part)) for part in apart]
-    whole = "".join(chain.from_iterable(zip(bare, [*kept, ""], strict=True)))
-    return simplified(unicodedata.normalize("NFC", whole).translate(_FOLDED))
+    whole = unicodedata.normalize("NFC", "".join(chain.from_iterable(zip(bare, [*kept, ""], strict=True))))
+    return simplified(whole.translate(_FOLDED) if _ANY_FOLDED.search(whole) else whole)
 
 
 def joined(text: str) -> str:
