@@ -7,11 +7,13 @@ meet an event loop, async callers never block on one.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import os
 import threading
 import time
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from unabridged.embedding.pace import outcome_of
@@ -164,11 +166,12 @@ class Engine:
     def run(self, flow: Flow, after: Callable[[], None]) -> None:
         """Drive a flow to its end; ``after`` is called with each answer settled."""
         flying: dict[Future[_Answer], Call] = {}
+        landed: SimpleQueue[Future[_Answer]] = SimpleQueue()  # to look at all that fly would cost the more, the more do
         try:
             while not flow.done:
-                self._launch(flow, flying, after)
+                self._launch(flow, flying, landed, after)
                 if flying:
-                    self._land(flow, flying, after)
+                    self._land(flow, flying, landed, after)
                 elif not flow.done:
                     time.sleep(flow.pause)
         finally:
@@ -177,9 +180,15 @@ class Engine:
                 if future.cancel():
                     self._leave(_lane(call), None)
 
-    def _launch(self, flow: Flow, flying: dict[Future[_Answer], Call], after: Callable[[], None]) -> None:
+    def _launch(
+        self,
+        flow: Flow,
+        flying: dict[Future[_Answer], Call],
+        landed: SimpleQueue[Future[_Answer]],
+        after: Callable[[], None],
+    ) -> None:
         # An answer that is there is heard before more is sent: it may end everything.
-        while not any(f.done() for f in flying) and (call := flow.launch()) is not None:
+        while landed.empty() and (call := flow.launch()) is not None:
             if not flying and flow.work.single:
                 # Nothing could go beside it: the caller's own thread does as well as another.
                 flow.settle(call, self._send(call, flow.request(call)))
@@ -187,14 +196,25 @@ class Engine:
             else:
                 # The caller's context goes along: tracing spans, and what an adapter passes to its client.
                 context = contextvars.copy_context()
-                flying[self._threads().submit(context.run, self._send, call, flow.request(call))] = call
+                future = self._threads().submit(context.run, self._send, call, flow.request(call))
+                flying[future] = call
+                future.add_done_callback(landed.put)
 
     @staticmethod
-    def _land(flow: Flow, flying: dict[Future[_Answer], Call], after: Callable[[], None]) -> None:
-        landed, _ = wait(flying, timeout=flow.pause or _IDLE, return_when=FIRST_COMPLETED)
-        for future in landed:
+    def _land(
+        flow: Flow,
+        flying: dict[Future[_Answer], Call],
+        landed: SimpleQueue[Future[_Answer]],
+        after: Callable[[], None],
+    ) -> None:
+        some: list[Future[_Answer]] = []
+        with contextlib.suppress(Empty):
+            some.append(landed.get(timeout=flow.pause or _IDLE))
+            while True:
+                some.append(landed.get_nowait())
+        for future in some:
             flow.settle(flying.pop(future), future.result())
-        if landed:
+        if some:
             after()
         elif flow.work.error is not None and flow.waited_enough():
             for call in flying.values():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import struct
 import threading
 import time
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Meter", "Metered", "Observer", "Spent", "Stopped", "estimate"]
 
 _RECORD = np.dtype([("kind", "<u4"), ("texts", "<u4"), ("tokens", "<u8")])
+_PACKED = struct.Struct("<IIQ")  # the same, ten times as fast for one
 _SENT, _ANSWERED, _REFUSED, _SENT_TEXTS = 1, 2, 3, 4  # the last counts texts of requests that are counted already
 
 
@@ -152,7 +154,7 @@ class Meter:
             raise _stopped(self.reached)
 
     def _note(self, kind: int, texts: int, tokens: int) -> None:
-        os.write(self._handle, np.array([(kind, texts, tokens)], _RECORD).tobytes())
+        os.write(self._handle, _PACKED.pack(kind, texts, tokens))
 
     def _refresh(self) -> Spent:
         size = os.fstat(self._handle).st_size // _RECORD.itemsize * _RECORD.itemsize

@@ -113,6 +113,7 @@ class HttpHost:
         self._proxy = proxy_for(self.address, proxy)
         self._context = _trust(verify) if self._uses_tls() else None
         self._lines = Lines(self.address, proxy=self._proxy, context=self._context)
+        self._heads: dict[str, tuple[httpcore.URL, list[tuple[bytes, bytes]]]] = {}
         self._loops: weakref.WeakKeyDictionary[Any, AsyncLines] = weakref.WeakKeyDictionary()
         self._lock = threading.Lock()
 
@@ -175,24 +176,21 @@ class HttpHost:
         return allowed
 
     def _outgoing(self, call: Call) -> Outgoing:
-        headers = self._headers
-        content = b""
-        if call.body is not None:
-            content = encoded(call.body)
-            headers = {**headers, "content-type": "application/json"}
-        elif call.form is not None:
-            content = urlencode(call.form).encode()
-            headers = {**headers, "content-type": "application/x-www-form-urlencoded"}
-        elif call.content is not None:
-            content, kind = call.content
-            headers = {**headers, "content-type": kind}
+        content, kind = _content(call)
+        if call.body is None or call.query or call.headers:
+            url, head = self._head(call, kind)
+        else:  # one of a model's few routes, over and over: what stands before the content is made once
+            known = self._heads.get(call.path)
+            url, head = known or self._heads.setdefault(call.path, self._head(call, kind))
+        return Outgoing(call.method.encode(), url, [*head, (b"content-length", b"%d" % len(content))], content)
+
+    def _head(self, call: Call, kind: str | None) -> tuple[httpcore.URL, list[tuple[bytes, bytes]]]:
+        headers = self._headers if kind is None else {**self._headers, "content-type": kind}
         headers = _lower(headers, call.headers)
         target = self.address.target(call.path, {**self._query, **call.query})
         address = self.address
         url = httpcore.URL(scheme=address.scheme, host=address.name, port=address.port, target=target)
-        head = [(b"host", address.host.encode()), *((n.encode(), _header(n, v)) for n, v in headers.items())]
-        head.append((b"content-length", b"%d" % len(content)))
-        return Outgoing(call.method.encode(), url, head, content)
+        return url, [(b"host", address.host.encode()), *((n.encode(), _header(n, v)) for n, v in headers.items())]
 
     def _answer(self, raw: Raw, *, whole: bool = False) -> Answer:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in raw.headers}
@@ -280,6 +278,15 @@ def _trust(verify: bool | str | ssl.SSLContext) -> ssl.SSLContext:  # noqa: FBT0
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+def _content(call: Call) -> tuple[bytes, str | None]:
+    """What is sent, and what it is."""
+    if call.body is not None:
+        return encoded(call.body), "application/json"
+    if call.form is not None:
+        return urlencode(call.form).encode(), "application/x-www-form-urlencoded"
+    return (b"", None) if call.content is None else call.content
 
 
 def _lower(*parts: Mapping[str, str]) -> dict[str, str]:
