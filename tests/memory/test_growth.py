@@ -15,8 +15,8 @@ WRITER = """
 import gc, sys
 import numpy as np
 from pathlib import Path
-from unabridged.memory import Memory, dataset
-dataset.READ_CACHE, dataset.WRITE_CACHE, dataset.MANIFESTS = 8 << 20, 4 << 20, 4 << 20
+from unabridged.memory import Memory, caches
+caches.READ_CACHE, caches.WRITE_CACHE, caches.MANIFESTS = 8 << 20, 4 << 20, 4 << 20
 rng = np.random.default_rng(0)
 vector = lambda: rng.standard_normal(16).astype(np.float32)
 def commit(memory, n):
@@ -55,6 +55,32 @@ def test_views_that_were_asked_are_let_go(place, embedder):
             memory.artifacts.list()
         gc.collect()
         assert sum(isinstance(each, View) and each._place is memory.store.place for each in gc.get_objects()) <= 3
+
+
+def test_what_is_kept_of_indexes_that_are_gone_is_let_go(place, monkeypatch):
+    """Each refresh makes another index, whose pages push nobody out for a long time: 512 MB of them, in a day."""
+    with Memory.open(place, grace=0.0) as memory, Memory.open(place) as reader:
+        for n in range(6):
+            memory.add(f"Alice wrote note {n}", metadata={"n": n})
+            memory.upkeep.step(thorough=True)
+            assert memory.artifacts.list(metadata={"n": n}).items
+        before = memory.store.place.lake._caches.reading
+        memory.upkeep.clean()
+        assert memory.store.place.lake._caches.reading is before  # little is kept, and was looked at just now
+        monkeypatch.setattr("unabridged.memory.caches.SPARE", 0)
+        monkeypatch.setattr("unabridged.memory.caches.LOOKED", 0.0)
+        monkeypatch.setattr("unabridged.memory.pieces.Pieces.index_bytes", lambda _: 1 << 30)
+        memory.upkeep.clean()
+        assert memory.store.place.lake._caches.reading is before  # of indexes that are there
+        monkeypatch.setattr("unabridged.memory.pieces.Pieces.index_bytes", lambda _: 0)
+        with reader.pinned() as pinned:
+            memory.upkeep.clean()
+            after = memory.store.place.lake._caches.reading
+            assert after is not before
+            assert after.size_bytes() < before.size_bytes()
+            assert len(pinned.artifacts.list()) == len(memory.artifacts.list()) == 6
+        memory.add("later")
+        memory.verify().raise_if_broken()
 
 
 def test_memories_of_one_place_share_what_is_kept_of_it(place, tmp_path):

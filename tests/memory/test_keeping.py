@@ -10,10 +10,10 @@ import pytest
 
 from unabridged.errors import InputError, NotFound, StoreError
 from unabridged.memory import Memory
+from unabridged.memory.merging import newest_run, plan
 from unabridged.memory.pieces import Fragment
 from unabridged.memory.records import Inference, Pending, QueryRecord, RequestRecord
 from unabridged.memory.schema import OUTSIDE, TABLES
-from unabridged.memory.upkeep import newest_run, plan
 from unabridged.memory.values import new_id, now
 from unabridged.types import Chunk
 
@@ -405,6 +405,17 @@ def test_the_plan_leaves_what_an_index_covers():
     assert plan(pieces, {0}, {0}, 100).refresh
     assert not plan(pieces, {0}, {0}).refresh
     assert plan(pieces[:1], {0}, {0}).empty
+
+
+def test_what_settles_or_lies_idle_becomes_one_piece():
+    pieces = [Fragment(0, 500, 0), Fragment(1, 400, 0), Fragment(2, 200, 0), Fragment(3, 8, 0)]
+    assert plan(pieces, {0}, {0}).empty
+    assert plan(pieces, {0}, {0}, idle=True).compact == ((1, 2, 3),)
+    settling = plan(pieces, {0}, {0}, 600)
+    assert (settling.compact, settling.refresh) == (((1, 2, 3),), True)
+    large = [Fragment(0, 50_000, 0), Fragment(1, 60, 0), Fragment(2, 20, 0)]
+    assert plan(large, set(), set(), 600).compact == ((1, 2),)  # what is large is not written once more
+    assert plan(large[:2], set(), set(), 600).compact == ()
 
 
 def test_upkeep_by_itself_keeps_a_table_in_few_pieces(place, make_embedder):

@@ -44,7 +44,9 @@ def beyond(store: Store) -> Beyond:
     last = {table: store.place.open(table, fenced=False) for table in store.view().head.versions}
     head = head_of(store.place.open("head", fenced=False).read())
     lost = [f"commit {made}"] if made > head.seq else []
-    lost += [t for t, handle in last.items() if _commits_after(handle, head.versions.get(t, handle.version)) > 1]
+    lost += [
+        t for t, handle in last.items() if commits_in(_made_after(handle, head.versions.get(t, handle.version))) > 1
+    ]
     if lost:
         return Beyond(check(_NAME, 1, lost), (_SET_BACK,))
     left = _left(store)
@@ -69,12 +71,12 @@ def _newest_head(store: Store) -> int:
     return max(found)
 
 
-def _commits_after(handle: Handle, version: int) -> int:
+def _made_after(handle: Handle, version: int) -> list[int | None]:
     made: list[int | None] = []
     for each in range(version + 1, handle.version + 1):
         with contextlib.suppress(StoreError):  # a version of which only its successors are left
             made.append(handle.appended(each))
-    return commits_in(made)
+    return made
 
 
 def commits_in(appended: Iterable[int | None]) -> int:
@@ -94,13 +96,17 @@ def commits_in(appended: Iterable[int | None]) -> int:
 
 
 def _left(store: Store) -> int:
-    """How many tables go on after the head while nobody writes; 0 where somebody does, or where nobody can tell."""
+    """How many tables were written to after the head while nobody writes; 0 where somebody does, or nobody can tell.
+
+    One that was only set back holds what the head says: a writer began there, and had nothing to commit.
+    """
     lock = store.place.lock
     with contextlib.suppress(StoreError):
         if not store.read_only and lock.acquire(0.0):
             try:
                 head = head_of(store.place.open("head", fenced=False).read())
-                return sum(store.place.open(t, fenced=False).version > at for t, at in head.versions.items())
+                made = (_made_after(store.place.open(t, fenced=False), at) for t, at in head.versions.items())
+                return sum(bool(each) and each[-1] is not None for each in made)
             finally:
                 lock.release()
     return 0

@@ -275,6 +275,13 @@ class Store:
                 self._seen = version
             return self._view
 
+    def reopen(self) -> None:
+        """Read every table through another opening from now on."""
+        with self._mutex:
+            self._view = None
+        for handle in self._tables.values():
+            handle.reopen()
+
     def ask(self, question: Callable[[View], T]) -> T:
         """Answer from the newest view; once more if its versions were cleaned up under a slow reader."""
         try:

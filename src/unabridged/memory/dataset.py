@@ -15,10 +15,10 @@ from __future__ import annotations
 import datetime as dt
 import os
 import threading
-import weakref
 from typing import TYPE_CHECKING, Any
 
 from unabridged.errors import Conflict, MissingExtra
+from unabridged.memory.caches import READ_CACHE, Caches, caches_of
 from unabridged.memory.pieces import APPEND_ROWS, TOKENS, Pieces
 from unabridged.memory.searches import Searches
 from unabridged.memory.trouble import told
@@ -32,22 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Handle", "Lake"]
 
-READ_CACHE = 512 << 20  # bytes of indexes: the hot pages of a million records
-WRITE_CACHE = 64 << 20  # the same, for LanceDB, which looks up the rows that a merge or a deletion changes
-MANIFESTS = 32 << 20  # bytes of manifests and the like; unbounded they grew by 0.3 MB a commit
 _WIDE = 6  # columns from which the rows are found first: a tail of 12 fragments was read in 1.7 ms, not 4.7
-
-
-class Caches:
-    """What stays in memory of a place's tables: bounded, or each commit would leave its versions' manifests there."""
-
-    def __init__(self, lance: Any, lancedb: Any, *, writing: int) -> None:
-        self.reading = lance.Session(index_cache_size_bytes=READ_CACHE, metadata_cache_size_bytes=MANIFESTS)
-        self.writing = lancedb.Session(index_cache_size_bytes=writing, metadata_cache_size_bytes=MANIFESTS)
-
-
-_caches: weakref.WeakValueDictionary[str, Caches] = weakref.WeakValueDictionary()  # by place, while it is open
-_mutex = threading.Lock()
 
 
 class Lake:
@@ -73,9 +58,7 @@ class Lake:
         self.options = dict(storage_options or {}) or None
         self._lance = lance
         if self.fine:
-            with _mutex:
-                self._caches = _caches.get(uri) or Caches(lance, lancedb, writing=WRITE_CACHE)
-                _caches[uri] = self._caches
+            self._caches = caches_of(uri, lance, lancedb)
         else:  # another process's, or a store of its own: nothing is shared with others of the same name
             self._caches = Caches(lance, lancedb, writing=READ_CACHE)
         with told("opening the store"):
@@ -111,6 +94,13 @@ class Lake:
     def drop(self, name: str) -> None:
         """Remove a table with every version and file of it."""
         self.db.drop_table(name, ignore_missing=True)  # type: ignore[call-arg]
+
+    def tidy(self) -> bool:
+        """Let go of what is kept of indexes that are no more, where that is most of it; whether it was."""
+        return self.fine and self._caches.tidy(self._index_bytes)
+
+    def _index_bytes(self) -> int:
+        return sum(self.open(name, fenced=False).index_bytes() for name in self.names())
 
     @told("opening a table")
     def dataset(self, name: str, version: int | None) -> Any:
@@ -161,6 +151,10 @@ class Handle(Pieces, Searches):
                 self._fixed = self._opened()
                 self._fixed.checkout(self._at)
             return self._fixed
+
+    def reopen(self) -> None:
+        """Read it through another opening from now on: this one holds what was in memory when it was made."""
+        self._seen = None
 
     def _reader(self) -> Any:
         """The table as Lance sees it, at this version."""

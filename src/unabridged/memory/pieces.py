@@ -115,6 +115,11 @@ class Pieces:
         return {"index_type": "IVF_RQ", "num_bits": 2} if short else {"index_type": "IVF_FLAT"}
 
     @told("reading indexes")
+    def index_bytes(self) -> int:
+        """How large the table's indexes are in their files."""
+        return sum(d.total_size_bytes or 0 for d in self._reader().describe_indices())
+
+    @told("reading indexes")
     def kinds(self) -> dict[str, str]:
         """What kind of index each is, as the store calls it."""
         return {d.name: str(d.index_type) for d in self._reader().describe_indices()}

@@ -3,8 +3,8 @@
 Three steps, by themselves every 25 commits or by hand: compact and index under the writer's lock, move
 the head, clean up what no kept head, tag or registered reader needs. The rows that came last, a table's
 tail, are not indexed and are merged like a binary counter, so that each row is rewritten log n times;
-once a tail is large enough it settles: the scalar indexes take it in, and segments of the text, label and
-vector indexes are built over it outside the lock and published under it. Nothing automatic rewrites rows that
+once a tail is large enough it settles, as one piece: the scalar indexes take it in, and segments of the text,
+label and vector indexes are built over it outside the lock and published under it. Nothing automatic rewrites rows that
 a text index covers (see dataset.py), nor so many that a writer would wait for more than two seconds.
 """
 
@@ -13,12 +13,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from unabridged.errors import StoreError
 from unabridged.memory import snapshots
 from unabridged.memory.lock import WAIT
+from unabridged.memory.merging import plan
 from unabridged.memory.pieces import APPEND_ROWS, Fragment
 from unabridged.memory.schema import INDEXES, OUTSIDE, TABLES, Index
 
@@ -29,62 +29,19 @@ if TYPE_CHECKING:
     from unabridged.memory.dataset import Handle
     from unabridged.memory.head import Head
 
-__all__ = ["Plan", "Upkeep", "newest_run", "plan"]
+__all__ = ["Upkeep"]
 
 _log = logging.getLogger("unabridged")
 
 SEGMENTED = frozenset({"text", "labels", "vector"})  # bringing a label index up to date took 75 us a label, 16 s in all
 EVERY = 25  # commits: at 25 a commit stays flat, at 400 without upkeep it had grown fourfold
 CLEAN_EVERY = 100  # commits: cleaning reads every kept manifest, 0.1 s a table
-SETTLE = 4096  # rows of a tail that pay for an index refresh; larger tables let a 32nd of them wait
 TAIL = 1024  # the same where text is searched: words of an unindexed tail are read anew by each query, 35 MB a second
 LONGEST_TAIL = 4096  # and however large the table is
 VECTORS_PAY = 8192  # rows from which a vector index beats a scan: 12,000 are 3 to 8 ms, through an index below two
 INLINE = 8192  # rows whose segments are built by the writer that is due; more, in a thread
 SEGMENTS = 8  # segments of an index that are searched one by one before the small ones are merged
 REMAP = 100_000  # indexed vectors whose remapping stays under a second
-STALE = 0.3  # share of deleted rows that makes a fragment worth rewriting
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What one step does to a table."""
-
-    compact: tuple[tuple[int, ...], ...] = ()
-    refresh: bool = False
-
-    @property
-    def empty(self) -> bool:
-        """Whether there is nothing to do."""
-        return not (self.compact or self.refresh)
-
-
-def newest_run(sizes: Sequence[int]) -> int:
-    """From where on the newest pieces are merged into one, as a binary counter carries.
-
-    A piece joins if what came after it is at least as large.
-
-    >>> newest_run([400, 8, 8, 8]), newest_run([24, 8, 8, 8]), newest_run([9])
-    (1, 0, 1)
-    """
-    total = sizes[-1] if sizes else 0
-    at = len(sizes) - 1
-    while at > 0 and sizes[at - 1] <= total and total + sizes[at - 1] <= APPEND_ROWS:
-        at -= 1
-        total += sizes[at]
-    return at if at < len(sizes) - 1 else len(sizes)
-
-
-def plan(fragments: Sequence[Fragment], settled: set[int], frozen: set[int], settle: int | None = None) -> Plan:
-    """What to compact, and whether the tail settles; ``frozen`` fragments are left as they are."""
-    tail = [f for f in fragments if f.id not in settled]
-    run = tail[newest_run([f.rows for f in tail]) :]
-    compact = [tuple(f.id for f in run)] if run else []
-    loose = [f for f in fragments if f.id in settled and f.id not in frozen]
-    compact += [(f.id,) for f in loose if f.deleted > STALE * f.rows]
-    waiting = sum(f.rows for f in tail)
-    total = sum(f.rows for f in fragments)
-    return Plan(tuple(compact), refresh=waiting >= (settle or max(SETTLE, total // 32)))
 
 
 class Upkeep:
@@ -139,7 +96,7 @@ class Upkeep:
         if not upkeep.acquire(wait):
             return False
         try:
-            due = self._tend(thorough=thorough)
+            due = self._tend(thorough=thorough, idle=clean)
             if thorough or clean or self._cleaning_due():
                 self.clean()
         finally:
@@ -153,13 +110,15 @@ class Upkeep:
 
     # -- compact and index, under the lock --------------------------------------------------------
 
-    def _tend(self, *, thorough: bool) -> list[tuple[str, Index]]:
+    def _tend(self, *, thorough: bool, idle: bool) -> list[tuple[str, Index]]:
         fine = self._store.place.lake.fine
 
         def turn(writing: Writing) -> list[tuple[str, Index]]:
             due = []
             for table in TABLES:
-                due += _tend_table(writing, table, thorough=thorough) if fine else _tend_whole(writing, table)
+                due += (
+                    _tend_table(writing, table, thorough=thorough, idle=idle) if fine else _tend_whole(writing, table)
+                )
             writing.move(upkeep={"seq": writing.head.seq + 1})
             return due
 
@@ -233,6 +192,8 @@ class Upkeep:
         freed = sum(store.place.open(table).clean(version) for table, version in floor.items())
         for table in store.place.loose:
             freed += store.place.open(table, fenced=False).clean_older(grace)
+        if store.place.lake.tidy():
+            store.reopen()
         store.turn(lambda writing: writing.move(upkeep={"cleaned": writing.head.seq}))
         return freed
 
@@ -251,14 +212,14 @@ def _floor(head: Head, before: float) -> dict[str, int]:
     return {name: kept.get(name, 0) for name in head.versions}
 
 
-def _tend_table(writing: Writing, table: str, *, thorough: bool) -> list[tuple[str, Index]]:
+def _tend_table(writing: Writing, table: str, *, thorough: bool, idle: bool) -> list[tuple[str, Index]]:
     handle = writing.tables[table]
     if thorough:
         _merge(writing, table)
     covered = handle.covered()
     fragments = handle.fragments()
     settle = 1 if thorough else _patience(table, sum(f.rows for f in fragments))
-    todo = plan(fragments, _settled(table, covered), _frozen(table, covered, fragments), settle)
+    todo = plan(fragments, _settled(table, covered), _frozen(table, covered, fragments), settle, idle=idle)
     if not todo.empty:
         handle = writing.touch(table)
         for run in todo.compact:
