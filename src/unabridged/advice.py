@@ -9,12 +9,13 @@ do nothing about.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["PYTHON", "joined", "said", "worded"]
+__all__ = ["PYTHON", "cause", "joined", "said", "worded"]
 
 PYTHON: Mapping[str, str] = {
     "api_key": "or pass api_key",
@@ -51,6 +52,22 @@ def joined(text: str, advice: str | None, words: Mapping[str, str] = PYTHON) -> 
 def said(error: BaseException) -> str:
     """What is wrong, without any advice: for a sentence of which the error is a part."""
     return Exception.__str__(error) if isinstance(error, Exception) else str(error)
+
+
+def cause(error: BaseException) -> str:
+    """What failed, in a word or two that are neither a class's name nor any text of others.
+
+    >>> from unabridged.errors import ChatError, ProviderError
+    >>> from unabridged.types import Fault
+    >>> cause(ProviderError("…", Fault("rate_limit"))), cause(ChatError("…", reason="empty")), cause(TimeoutError())
+    ('rate limit', 'empty answer', 'timeout error')
+    """
+    fault, reason = getattr(error, "fault", None), getattr(error, "reason", "")
+    if fault is not None:
+        return str(fault.kind).replace("_", " ")
+    if reason and " " not in reason:
+        return f"{reason} answer"
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__).lower()
 
 
 def worded(error: BaseException, words: Mapping[str, str]) -> str:

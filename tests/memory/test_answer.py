@@ -97,7 +97,7 @@ def test_where_nothing_is_found_and_nobody_was_asked_nobody_claims_not_to_know()
 def test_a_chat_model_that_fails_leaves_the_pack_and_its_calls_are_kept():
     memory = opened(Chat("not json at all", "still not"))
     found = memory.query(QUESTION)
-    assert "the chat model failed (unreadable)" in found.degraded[-1].reason
+    assert "the chat model failed (unreadable answer)" in found.degraded[-1].reason
     assert found.answer == found.recalled.pack.text
     assert found.calls
     assert {each.stage for each in memory.inferences.list()} == {"answer_query"}

@@ -11,7 +11,7 @@ __all__ = ["WORDS"]
 
 WORDS: Mapping[str, str] = {
     "api_key": "or put apiKey into the file of --config",
-    "chat": "--chat MODEL, or a file of --config with chat, gives an answer",
+    "chat": "--chat MODEL, or a file of --config with the section chat, gives one",
     "confirm_drift": "embed them again with --model or --config as they were, or see onDrift of the configuration",
     "drop_snapshot": "choose another name, or drop that one first with `unabridged memory snapshot NAME --drop`",
     "drop_snapshots": "drop them with `unabridged memory snapshot NAME --drop`, or pass --drop-snapshots",

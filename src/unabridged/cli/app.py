@@ -27,6 +27,13 @@ _EXIT_CODES = (
     "`unabridged COMMAND --help` has examples."
 )
 
+# What --help shows together.
+_PANELS = {
+    "Vectors": ("embed", "job", "sweep", "chunk", "models", "cache"),
+    "Memory": ("remember", "pending", "recall", "query", "memory"),
+    "Doors and settings": ("serve", "mcp", "config"),
+}
+
 app = typer.Typer(
     name="unabridged",
     no_args_is_help=True,
@@ -66,8 +73,11 @@ def _root(
         logging.getLogger("unabridged").setLevel(logging.INFO)
 
 
-for _module in (embed, job, sweep, chunk, config, models, cache, memory, remember, recall, serve, mcp):
+for _module in (embed, job, sweep, chunk, models, cache, remember, recall, memory, serve, mcp, config):
     _module.register(app)
+_info: Any
+for _info in (*app.registered_commands, *app.registered_groups):
+    _info.rich_help_panel = next(panel for panel, names in _PANELS.items() if _info.name in names)
 
 
 def run(args: Sequence[str] | None = None) -> int:

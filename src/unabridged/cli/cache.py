@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from unabridged.cli.console import number, plural, put
 from unabridged.cli.exits import SOME_FAILED
+from unabridged.cli.memory_options import confirm
+from unabridged.cli.options import Yes  # noqa: TC001 - typer reads the annotations
+from unabridged.errors import InputError
 
 if TYPE_CHECKING:
     from unabridged.embedding.cache import VectorCache
@@ -26,6 +30,8 @@ def register(app: typer.Typer) -> None:
 def _open(folder: str | None) -> VectorCache:
     from unabridged.embedding.cache import VectorCache
 
+    if folder is not None and not Path(folder).expanduser().is_dir():
+        raise InputError(f"--folder: found {folder!r}, expected a folder that is there")
     return VectorCache(folder)
 
 
@@ -46,7 +52,7 @@ def _stats(folder: _Folder = None) -> None:
 @_cache.command("clear")
 def _clear(
     folder: _Folder = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Without asking.")] = False,
+    yes: Yes = False,
 ) -> None:
     """Remove every vector. What is embedded next is paid for again.
 
@@ -55,10 +61,7 @@ def _clear(
     ```
     """
     with _open(folder) as cache:
-        if not yes:
-            typer.confirm(
-                f"remove {plural(cache.stats().entries, 'vector')} from {cache.folder}?", abort=True, err=True
-            )
+        confirm(f"remove {plural(cache.stats().entries, 'vector')} from {cache.folder}?", yes=yes)
         put(f"removed {plural(cache.clear(), 'vector')}\n")
 
 

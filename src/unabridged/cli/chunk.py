@@ -10,7 +10,7 @@ import typer
 
 from unabridged.cli.console import note, number, plural, put
 from unabridged.cli.exits import SOME_FAILED
-from unabridged.errors import SegmentFallback, SettingCorrected
+from unabridged.errors import InputError, SegmentFallback, SettingCorrected
 from unabridged.jobs.lines import json_line
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ def _chunk(
     from unabridged.cli.inputs import gather
     from unabridged.text.segmenters import split
 
+    if plot is not None and (plot.is_dir() or not plot.parent.is_dir()):
+        raise InputError(f"--plot: found {str(plot)!r}, expected a file in a folder that is there")
     failed = drawn = 0
     inputs = gather(paths or [], text or [], encoding=encoding)
     for batch in inputs.batches():

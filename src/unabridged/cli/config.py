@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unabridged.cli.console import note, put
+from unabridged.cli.options import Json  # noqa: TC001 - typer reads annotations as it runs
 
 if TYPE_CHECKING:
     from unabridged.config.explain import Figure
@@ -45,7 +46,7 @@ def _show(path: _Path = None) -> None:
 @_config.command("explain")
 def _explain(
     path: _Path = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+    as_json: Json = False,
 ) -> None:
     """What is in force, where each of it came from, and what of the file is not used, and why.
 

@@ -24,6 +24,7 @@ __all__ = ["ReaderGone", "called", "in_words", "note", "number", "plural", "put"
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _PACKAGE = Path(__file__).parents[1]
 _LONG = re.compile(r"\S{300,}")  # a value without an end, that no path is as long as
+_ERRNO = re.compile(r"\[Errno -?\d+\] ")  # a number that tells a reader nothing
 _said: set[str] = set()
 
 
@@ -132,7 +133,7 @@ def _plain(line: str) -> str:
 def in_words(error: BaseException) -> str:
     """Our own errors speak for themselves; of others, the text may be anyone's: only kind and place."""
     if isinstance(error, UnabridgedError):
-        said = worded(error, WORDS)
+        said = _ERRNO.sub("", worded(error, WORDS))
         return said if _state.command is None else by_option(said, _state.command, _state.args)
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 
 from unabridged.cli.console import note
 from unabridged.cli.exits import SOME_FAILED
+from unabridged.cli.groups import grouped
+from unabridged.cli.options import (  # noqa: TC001 - typer reads annotations as it runs
+    BaseUrl,
+    ChunkVectors,
+    Concurrency,
+    Config,
+    Dimensions,
+    Encoding,
+    Force,
+    Hidden,
+    MaxTokens,
+    Model,
+    OverlapTokens,
+    Quiet,
+    Timeout,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,9 +34,66 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """The model, and how it is reached."""
+
+    panel: ClassVar[str] = "Model"
+
+    config: Config = None
+    model: Model = None
+    base_url: BaseUrl = None
+    dimensions: Dimensions = None
+    query: Annotated[bool, typer.Option("--query", help="The texts are queries, not documents.")] = False
+    concurrency: Concurrency = None
+    timeout: Timeout = None
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor keep vectors.")] = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Long:
+    """What becomes of a text that the model cannot take whole."""
+
+    panel: ClassVar[str] = "Long texts"
+
+    max_tokens: MaxTokens = None
+    overlap_tokens: OverlapTokens = None
+    method: Annotated[
+        str | None, typer.Option("--method", help="A segmenter instead of the plain cut, such as paragraph.")
+    ] = None
+    pooling: Annotated[
+        Literal["weighted", "mean", "max", "first", "hierarchical"] | None,
+        typer.Option("--pooling", help="How chunk vectors become one (default: weighted, by unique tokens)."),
+    ] = None
+    chunk_vectors: ChunkVectors = False
+    on_overflow: Annotated[
+        Literal["chunk", "truncate", "error"] | None,
+        typer.Option("--on-overflow", help="What an over-long text becomes (default: chunk)."),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Trouble:
+    """What becomes of a text that has no vector."""
+
+    panel: ClassVar[str] = "Texts in trouble"
+
+    empty: Annotated[Literal["skip", "zero", "error"], typer.Option("--empty", help="What a blank text becomes.")] = (
+        "skip"
+    )
+    on_unknown: Annotated[
+        Literal["warn", "error", "ignore"] | None,
+        typer.Option("--on-unknown", help="A text in a script that the model does not know (default: warn)."),
+    ] = None
+    on_error: Annotated[
+        Literal["report", "raise"],
+        typer.Option("--on-error", help="report: go on with the other texts; raise: stop, write nothing."),
+    ] = "report"
+
+
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("embed", no_args_is_help=True)(_embed)
+    app.command("embed", no_args_is_help=True)(grouped(_embed))
 
 
 def _embed(
@@ -32,52 +106,14 @@ def _embed(
         str | None,
         typer.Option("--output", "-o", help="Where to: .parquet, .npy, .jsonl or .lance; - is JSON lines."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", "-f", help="Replace an output that exists.")] = False,
-    config: Annotated[
-        str | None, typer.Option("--config", "-c", envvar="UNABRIDGED_CONFIG", help="A plugin JSON.")
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option("--model", "-m", help="PROVIDER/MODEL, such as openai/text-embedding-3-small."),
-    ] = None,
-    base_url: Annotated[str | None, typer.Option("--base-url", help="Address of the endpoint.")] = None,
-    dimensions: Annotated[int | None, typer.Option("--dimensions", "-d", min=1, help="Width of the vectors.")] = None,
-    query: Annotated[bool, typer.Option("--query", help="The texts are queries, not documents.")] = False,
-    pooling: Annotated[
-        Literal["weighted", "mean", "max", "first", "hierarchical"] | None,
-        typer.Option("--pooling", help="How chunk vectors become one; weighted is the default."),
-    ] = None,
-    chunk_vectors: Annotated[
-        bool, typer.Option("--chunk-vectors", help="Also a row for each chunk, with its place in the text.")
-    ] = False,
-    max_tokens: Annotated[int | None, typer.Option("--max-tokens", min=1, help="Largest chunk.")] = None,
-    overlap_tokens: Annotated[
-        int | None, typer.Option("--overlap-tokens", min=0, help="Shared with the chunk before.")
-    ] = None,
-    method: Annotated[str | None, typer.Option("--method", help="A segmenter instead of the plain cut.")] = None,
-    no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor keep vectors.")] = False,
-    empty: Annotated[
-        Literal["skip", "zero", "error"], typer.Option("--empty", help="What a blank text becomes.")
-    ] = "skip",
-    on_overflow: Annotated[
-        Literal["chunk", "truncate", "error"] | None,
-        typer.Option("--on-overflow", help="What an over-long text becomes."),
-    ] = None,
-    on_unknown: Annotated[
-        Literal["warn", "error", "ignore"] | None,
-        typer.Option("--on-unknown", help="A text in a script that the model does not know."),
-    ] = None,
-    on_error: Annotated[
-        Literal["report", "raise"],
-        typer.Option("--on-error", help="report: go on with the other texts; raise: stop, write nothing."),
-    ] = "report",
-    encoding: Annotated[str | None, typer.Option("--encoding", help="Of the files; told from the bytes.")] = None,
-    hidden: Annotated[bool, typer.Option("--hidden", help="Take hidden files of a folder too.")] = False,
-    concurrency: Annotated[int | None, typer.Option("--concurrency", min=1, help="Requests in flight.")] = None,
-    timeout: Annotated[
-        float | None, typer.Option("--timeout", min=0.001, help="Seconds that one request may take.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")] = False,
+    force: Force = False,
+    encoding: Encoding = None,
+    hidden: Hidden = False,
+    quiet: Quiet = False,
+    *,
+    chosen: _Model,
+    long: _Long,
+    trouble: _Trouble,
 ) -> None:
     """Turn texts of any length into vectors: one text, one row, one vector.
 
@@ -98,30 +134,17 @@ def _embed(
     from unabridged.errors import InputError
 
     inputs = gather(paths or [], text or [], encoding=encoding, hidden=hidden, exclude=_outputs(target))
-    embedder = _embedder(
-        config,
-        {"model": model, "base_url": base_url, "dimensions": dimensions, "timeout": timeout},
-        {"max_tokens": max_tokens, "overlap_tokens": overlap_tokens, "method": method},
-        {
-            "pooling": pooling,
-            "on_overflow": on_overflow,
-            "on_unknown": on_unknown,
-            "concurrency": concurrency,
-            "cache": False if no_cache else None,
-            "on_error": "report",
-            "empty": empty,
-        },
-    )
+    embedder = _embedder(chosen, long, trouble)
     task = Task(
         inputs,
         embedder,
-        role="query" if query else "document",
-        chunks=chunk_vectors,
-        raises=on_error == "raise",
+        role="query" if chosen.query else "document",
+        chunks=long.chunk_vectors,
+        raises=trouble.on_error == "raise",
         quiet=quiet,
     )
     with embedder:
-        written = task.run(open_output(target, lines=output == "-", chunks=chunk_vectors, force=force))
+        written = task.run(open_output(target, lines=output == "-", chunks=long.chunk_vectors, force=force))
     task.tell_the_rest()
     if not quiet:
         note(task.summary(target if written else None))
@@ -149,13 +172,24 @@ def _outputs(target: Path | None) -> list[Path]:
     return [target, ids_file(target)] if target.suffix == ".npy" else [target]
 
 
-def _embedder(config: str | None, model: dict[str, Any], chunking: dict[str, Any], options: dict[str, Any]) -> Embedder:
+def _embedder(chosen: _Model, long: _Long, trouble: _Trouble) -> Embedder:
     """The configuration's embedder; what the command line says wins."""
     from unabridged.config import load_config
     from unabridged.embedding.plan import Chunking
 
-    overrides = {key: value for key, value in options.items() if value is not None}
-    sizes = {key: value for key, value in chunking.items() if value is not None}
-    if sizes:
-        overrides["chunking"] = Chunking(**sizes)
-    return load_config(config).with_model(**model).embedder(**overrides)
+    config = load_config(chosen.config).with_model(
+        model=chosen.model, base_url=chosen.base_url, dimensions=chosen.dimensions, timeout=chosen.timeout
+    )
+    sizes = {"max_tokens": long.max_tokens, "overlap_tokens": long.overlap_tokens, "method": long.method}
+    cut = {key: value for key, value in sizes.items() if value is not None}
+    options = {
+        "chunking": Chunking(**cut) if cut else None,  # type: ignore[arg-type]
+        "pooling": long.pooling,
+        "on_overflow": long.on_overflow,
+        "on_unknown": trouble.on_unknown,
+        "concurrency": chosen.concurrency,
+        "cache": False if chosen.no_cache else None,
+        "on_error": "report",
+        "empty": trouble.empty,
+    }
+    return config.embedder(**{key: value for key, value in options.items() if value is not None})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import sys
 from collections import Counter
@@ -119,6 +120,14 @@ def _unread(file: TextFile, error: UnreadableFile) -> Text:
     return Text(file.id, error=error.reason, size=file.size, digest=digest)
 
 
+def _check_encoding(encoding: str | None) -> None:
+    """Refuse what is no encoding before any file is opened."""
+    try:
+        codecs.lookup(encoding or "utf-8")
+    except (LookupError, ValueError):
+        raise InputError(f"--encoding: found {encoding!r}, expected one such as utf-8, latin-1 or gb18030") from None
+
+
 def gather(
     paths: Sequence[str],
     texts: Sequence[str] = (),
@@ -130,6 +139,7 @@ def gather(
     """Find what is meant. Raises for nothing given, nothing found, or a text that is not Unicode."""
     if not paths and not texts:
         raise ConfigError("PATH", "nothing to read: name a file, a folder, a pattern, - or --text TEXT")
+    _check_encoding(encoding)
     for at, text in enumerate(texts, 1):
         if any("\ud800" <= letter <= "\udfff" for letter in text):
             raise InputError(f"--text {at}: not UTF-8; put it into a file and name its --encoding")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unabridged.cli.console import note, number, put, warn
+from unabridged.cli.console import note, plural, put, warn
 from unabridged.cli.exits import INTERRUPTED, SOME_FAILED, TERMINATED
 from unabridged.cli.job_around import (
     Around,
@@ -25,43 +25,46 @@ from unabridged.cli.job_around import (
 )
 from unabridged.cli.job_around import register as register_around
 from unabridged.cli.job_options import (
-    BaseUrl,
     Chosen,
-    ChunkVectors,
     Column,
-    Concurrency,
-    Config,
     Dataset,
-    Dimensions,
-    Encoding,
     Folder,
-    Force,
-    Hidden,
     Id,
     Ignore,
     Inputs,
     Keep,
     MaxCost,
     MaxRequests,
-    MaxTokens,
-    Model,
     Name,
     NoCache,
     OnChange,
     Output,
-    OverlapTokens,
     Pooling,
     Price,
-    Quiet,
     SinkFormat,
     SourceFormat,
     TextColumn,
-    Timeout,
     Workers,
     chosen,
     split,
 )
 from unabridged.cli.job_print import ended, planned, shown, table
+from unabridged.cli.options import (  # noqa: TC001 - typer reads annotations as it runs
+    BaseUrl,
+    ChunkVectors,
+    Concurrency,
+    Config,
+    Dimensions,
+    Encoding,
+    Force,
+    Hidden,
+    Json,
+    MaxTokens,
+    Model,
+    OverlapTokens,
+    Quiet,
+    Timeout,
+)
 
 if TYPE_CHECKING:
     from unabridged.jobs.state import JobReport
@@ -69,8 +72,6 @@ if TYPE_CHECKING:
 __all__ = ["app", "register"]
 
 app = typer.Typer(no_args_is_help=True, help="Embed collections larger than memory, through any interruption.")
-
-Json = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]
 
 
 def register(parent: typer.Typer) -> None:
@@ -280,8 +281,8 @@ def _tell(report: JobReport, *, as_json: bool, quiet: bool) -> None:
         for said in report.notes:
             warn(said)
         if report.counts.failed:
-            note(f"{number(report.counts.failed)} rows failed: 'unabridged job show {report.id}' says why, ")
-            note(f"'unabridged job retry {report.id}' tries them again")
+            note(f"{plural(report.counts.failed, 'row')} failed: 'unabridged job show {report.id}' says why,")
+            note(f"'unabridged job retry {report.id}' tries again")
 
 
 def _json(value: Any) -> str:

@@ -28,31 +28,17 @@ Keep = Annotated[
     list[str] | None, typer.Option("--keep", "-k", help="Column to carry along; may be repeated; '*' is all.")
 ]
 Ignore = Annotated[list[str] | None, typer.Option("--ignore", help="Pattern as in .gitignore; may be repeated.")]
-Hidden = Annotated[bool, typer.Option("--hidden", help="Take hidden files of a folder too.")]
-Encoding = Annotated[str | None, typer.Option("--encoding", help="Of text files; told from the bytes.")]
 SinkFormat = Annotated[
     Literal["parquet", "npy", "jsonl", "lance", "column", "memory"] | None,
     typer.Option("--sink-format", help="column: into the source's own tables; memory: --output is its place."),
 ]
 Column = Annotated[str | None, typer.Option("--column", help="Name of the column that is added; default: vector.")]
-ChunkVectors = Annotated[bool, typer.Option("--chunk-vectors", help="Also a row for each chunk.")]
-Force = Annotated[bool, typer.Option("--force", "-f", help="Replace an output that exists.")]
 Dataset = Annotated[str | None, typer.Option("--dataset", help="Of a memory, read or written.")]
-Config = Annotated[str | None, typer.Option("--config", "-c", envvar="UNABRIDGED_CONFIG", help="A plugin JSON.")]
-Model = Annotated[
-    str | None, typer.Option("--model", "-m", help="PROVIDER/MODEL, such as openai/text-embedding-3-small.")
-]
-BaseUrl = Annotated[str | None, typer.Option("--base-url", help="Address of the endpoint.")]
-Dimensions = Annotated[int | None, typer.Option("--dimensions", "-d", min=1, help="Width of the vectors.")]
 Pooling = Annotated[
     Literal["weighted", "mean", "max", "first"] | None,
     typer.Option("--pooling", help="How chunk vectors become one; weighted is the default."),
 ]
-MaxTokens = Annotated[int | None, typer.Option("--max-tokens", min=1, help="Largest chunk.")]
-OverlapTokens = Annotated[int | None, typer.Option("--overlap-tokens", min=0, help="Shared with the chunk before.")]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor keep vectors of other jobs.")]
-Concurrency = Annotated[int | None, typer.Option("--concurrency", min=1, help="Requests in flight.")]
-Timeout = Annotated[float | None, typer.Option("--timeout", min=0.001, help="Seconds that one request may take.")]
 Name = Annotated[str | None, typer.Option("--name", help="The job's id; default: from what it reads and writes.")]
 Folder = Annotated[
     str | None, typer.Option("--folder", envvar="UNABRIDGED_JOBS", help="Where jobs are kept; the user's own folder.")
@@ -67,7 +53,6 @@ OnChange = Annotated[
     typer.Option("--on-change", help="Another model, source or sink under this name: refuse it, or begin another job."),
 ]
 Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Blocks embedded at once.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from unabridged.cli.options import Config, Json, Model, Yes
 from unabridged.errors import Cancelled, InputError, MissingExtra, NotFound
 
 if TYPE_CHECKING:
@@ -42,10 +43,6 @@ Uri = Annotated[
     ),
 ]
 Dataset = Annotated[str, typer.Option("--dataset", "-d", help="Which dataset of the place.")]
-Json = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-Config = Annotated[str | None, typer.Option("--config", "-c", envvar="UNABRIDGED_CONFIG", help="A plugin JSON.")]
-Model = Annotated[str | None, typer.Option("--model", "-m", help="PROVIDER/MODEL that gives the vectors.")]
 Metadata = Annotated[list[str] | None, typer.Option("--metadata", help="KEY=VALUE; may be repeated.")]
 
 

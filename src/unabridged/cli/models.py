@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unabridged.cli.console import number, plural, put
+from unabridged.cli.options import Json  # noqa: TC001 - typer reads annotations as it runs
 from unabridged.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def _models(
     name: Annotated[str | None, typer.Argument(help="A model, in any usual spelling; none: all.")] = None,
     learned: Annotated[bool, typer.Option("--learned", help="What was learned from refusals.")] = False,
     forget: Annotated[bool, typer.Option("--forget", help="Forget what was learned (of NAME, or everything).")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+    as_json: Json = False,
 ) -> None:
     """What is known of embedding models: limits, widths, conventions.
 

@@ -20,7 +20,7 @@ _CALLED = {
     "api_key": ("model",),
     "base_url": ("chat_url", "base_url"),
     "chunking.overlap_percent": ("overlap",),
-    "chunking.size": ("size",),
+    "chunking.size": ("max_tokens", "size"),
     "datasets": ("dataset",),
     "embedding.apiKey": ("model",),
     "embedding.chunking.maxChunkSize": ("max_tokens",),
@@ -40,12 +40,20 @@ _CALLED = {
     "overlap_percent": ("overlap",),
     "provider": ("model",),
     "scopes": ("scope",),
-    "snapshot name": ("name",),
     "session_id": ("session",),
+    "snapshot name": ("name",),
+    "the memory's place": ("uri", "memory"),
     "type": ("type_",),
     "uri": ("uri", "memory"),
 }
-_NAME = re.compile(r"(?:snapshot name|[A-Za-z_]\w*(?:\.\w+)*)(?=(?:\[[^\]]*\])?: )")
+_NAME = re.compile(r"(?:snapshot name|the memory's place|[A-Za-z_]\w*(?:\.\w+)*)(?=(?:\[[^\]]*\])?: )")
+# Keys of a configuration that a sentence may speak of.
+_KEYS = {
+    "baseURL": "base_url",
+    "maxChunkSize": "max_tokens",
+    "minChunkSize": "min_tokens",
+    "overlapSize": "overlap_tokens",
+}
 _PLACE = re.compile(r"\(.+, line \d+\)")  # of a file: who wrote that is told of its keys
 # What typer and pydantic say, and what we say.
 _BOUNDS = (
@@ -81,13 +89,16 @@ def by_option(message: str, command: Any, args: Sequence[str]) -> str:
     if found is None or _PLACE.search(message):
         return message
     names = _CALLED.get(found[0], (found[0],))
-    given = dict(_given(*_called(command, args)[::2]))
+    called, _, rest = _called(command, args)
+    given = dict(_given(called, rest))
     option = next((given[name] for name in names if name in given), None)
     if option is None:
         return message
     inside = {name: option for name, option in given.items() if "_" in name}
-    rest = re.sub(r"\w+", lambda word: inside.get(word[0], word[0]), message[found.end() :])
-    return f"{option}{rest}"
+    known = {param.name: _label(param) for param in called.params}
+    inside |= {key: known[name] for key, name in _KEYS.items() if name in known}
+    told = re.sub(r"\w+", lambda word: inside.get(word[0], word[0]), message[found.end() :])
+    return f"{option}{told}"
 
 
 def misused(error: Any, command: Any, args: Sequence[str]) -> str:

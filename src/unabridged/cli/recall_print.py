@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from unabridged.cli.advice import WORDS
-from unabridged.cli.console import put
+from unabridged.cli.console import number, put
 
 if TYPE_CHECKING:
-    from unabridged.memory.recall.answer import Answered
-    from unabridged.memory.recall.data import Citation, Recalled
+    from collections.abc import Iterator
 
-__all__ = ["answered", "cited", "data_of", "explained", "hits"]
+    from unabridged.memory.recall.answer import Answered
+    from unabridged.memory.recall.data import Citation, Hit, Recalled
+    from unabridged.memory.recall.words import Words
+
+__all__ = ["answered", "cited", "data_of", "explained", "hits", "unanswered"]
 
 _WIDTH = 96  # characters of a line; terminals have 80 to 120
 _LINES = 6  # of a hit's text
+_SENTENCES = 5  # in place of an answer
+_OF_SENTENCE = 3  # lines
 
 
 def hits(found: Recalled) -> None:
@@ -62,11 +69,52 @@ def answered(found: Answered) -> None:
         for sentence in found.sentences
         for number, source in zip(sentence.numbers, sentence.citations, strict=True)
     }
-    known = cites or dict(enumerate(found.recalled.pack.citations if found.known is not False else (), 1))
-    if known:
-        put("\n" + "".join(f"[{at}] {cited(source)}\n" for at, source in sorted(known.items())))
+    if cites:
+        put("\n" + "".join(f"[{at}] {cited(source)}\n" for at, source in sorted(cites.items())))
 
 
-def _brief(text: str) -> str:
+def unanswered(found: Answered) -> None:
+    """Where nobody has answered: the sentences that say most of the question's words, each with its place."""
+    from unabridged.memory.recall.words import words_in
+
+    words = words_in(found.question)
+    told: dict[str, Citation | None] = {}
+    for hit in found.recalled.hits:
+        text, source = _telling(hit, words)
+        told.setdefault(" ".join(text.split()), source)
+    for at, (text, source) in enumerate(list(told.items())[:_SENTENCES], 1):
+        put(f"{at}. {_brief(text, _OF_SENTENCE).lstrip()}\n")
+        if source is not None:
+            put(f"   {cited(source)}\n")
+    if len(told) > _SENTENCES:
+        put(f"\n{number(len(told) - _SENTENCES)} more: `unabridged recall` shows them\n")
+    elif not told:
+        put(f"{found.answer}\n")
+
+
+def _telling(hit: Hit, words: Words) -> tuple[str, Citation | None]:
+    """The sentence of a hit that says most of the words, and where it stands; a fact as it is."""
+    from unabridged.memory.recall.words import coverage
+
+    source = hit.evidence[0] if hit.evidence else None
+    if hit.kind in {"fact", "entity"} or source is None or source.quote is None or source.start is None:
+        return hit.text, source
+    text = source.quote
+    start, end = max(_spans(text), key=lambda span: coverage(words, text[slice(*span)]))
+    first = source.start + len(text[:start].encode())
+    return text[start:end], replace(source, start=first, end=first + len(text[start:end].encode()))
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
+    """The sentences of a text, blank space apart."""
+    from unabridged.text.sentences import sentences
+
+    for start, end in pairwise(sorted({0, *sentences(text), len(text)})):
+        piece = text[start:end]
+        if piece.strip():
+            yield start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
+
+
+def _brief(text: str, most: int = _LINES) -> str:
     lines = textwrap.wrap(" ".join(text.split()), _WIDTH, initial_indent="   ", subsequent_indent="   ")
-    return "\n".join([*lines[:_LINES], *(["   …"] if len(lines) > _LINES else [])])
+    return "\n".join([*lines[:most], *(["   …"] if len(lines) > most else [])])

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
 
-from unabridged.cli.console import note, plural, put
-from unabridged.cli.memory_options import Config, Dataset, Json, Metadata, Model, Uri, chosen_embedder, pairs, place
+from unabridged.cli.console import note, plural, put, warn
+from unabridged.cli.exits import SOME_FAILED
+from unabridged.cli.groups import grouped
+from unabridged.cli.memory_options import Dataset, Metadata, Uri, chosen_embedder, opened, pairs
 from unabridged.cli.memory_print import show
+from unabridged.cli.options import Chat, Config, Json, Model  # noqa: TC001 - typer reads annotations as it runs
 from unabridged.cli.remember_print import Line, tell_answer, tell_estimate, tell_intakes
 from unabridged.errors import InputError, UnreadableFile
 
@@ -19,55 +23,120 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
-ChatModel = Annotated[str | None, typer.Option("--chat", help="The chat model that reads entities and facts.")]
-ChatUrl = Annotated[
-    str,
-    typer.Option("--chat-url", envvar="OPENAI_BASE_URL", help="Its OpenAI-compatible address; key: OPENAI_API_KEY."),
-]
-_OPENAI = "https://api.openai.com/v1"
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Where:
+    """The memory, and the model of its vectors."""
+
+    panel: ClassVar[str] = "Memory and model"
+
+    memory: Uri = None
+    dataset: Dataset = "default"
+    config: Config = None
+    model: Model = None
+
+    def opened(self, chat: Chat, *, create: bool = True) -> Memory:
+        """Open it, with its embedder, chat and web search, as far as they are given."""
+        options: dict[str, Any] = {
+            "embedder": chosen_embedder(self.config, self.model, default=True),
+            "chat": chat.opened(self.config),
+        }
+        if self.config:
+            from unabridged.config import load_config
+
+            options["websearch"] = load_config(self.config).search()
+        return opened(self.memory, self.dataset, config=self.config, create=create, **options)
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    """What is known of the texts."""
+
+    panel: ClassVar[str] = "About the texts"
+
+    kind: Annotated[str | None, typer.Option("--kind", help="knowledge or memory (default: knowledge).")] = None
+    session: Annotated[str | None, typer.Option("--session", help="The session they belong to.")] = None
+    valid_at: Annotated[str | None, typer.Option("--valid-at", help="When they were true, in ISO 8601.")] = None
+    source: Annotated[
+        str | None, typer.Option("--source", help="Identity of a text outside; a file or an address is its own.")
+    ] = None
+    metadata: Metadata = None
+
+    def given(self) -> dict[str, Any]:
+        """As options of :meth:`unabridged.memory.Memory.remember`, looked at before anything is read or sent."""
+        from unabridged.memory.gather import checked_kind
+        from unabridged.memory.values import moment
+
+        return {
+            "kind": checked_kind(self.kind),
+            "session_id": self.session,
+            "valid_at": moment(self.valid_at, "valid_at"),
+            "metadata": pairs(self.metadata),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _How:
+    """What is made of them."""
+
+    panel: ClassVar[str] = "What is made of them"
+
+    max_tokens: Annotated[int, typer.Option("--max-tokens", "--size", min=1, help="Tokens of a chunk at the most.")] = (
+        1024
+    )
+    overlap: Annotated[
+        int,
+        typer.Option("--overlap-percent", "--overlap", min=0, max=90, help="Percent of a chunk shared with the last."),
+    ] = 20
+    extract: Annotated[bool, typer.Option("--extract/--no-extract", help="Read entities and facts.")] = True
+    summarize: Annotated[bool, typer.Option("--summarize/--no-summarize", help="Summarise each chunk.")] = True
+    keep: Annotated[bool, typer.Option("--keep-unsummarized", help="A failed summary does not fail the text.")] = False
+    connect: Annotated[bool, typer.Option("--connect", help="Look for facts that need two distant chunks.")] = False
+    average: Annotated[
+        Literal["chunks", "summaries"], typer.Option("--average", help="What a long text's vector is made of.")
+    ] = "chunks"
+    web_search: Annotated[
+        bool, typer.Option("--web-search", help="Search the web for its key entities; needs --config.")
+    ] = False
+    defer: Annotated[bool, typer.Option("--defer", help="Store now; `unabridged pending` makes the graph.")] = False
+
+    def given(self) -> dict[str, Any]:
+        """As options of :meth:`unabridged.memory.Memory.remember`."""
+        return {
+            "chunking": {"size": self.max_tokens, "overlap_percent": self.overlap},
+            "extract": self.extract,
+            "summarize": self.summarize,
+            "on_summary_failure": "keep" if self.keep else "fail",
+            "defer": self.defer,
+            "connect": self.connect,
+            "average": self.average,
+            "web_search": self.web_search,
+        }
 
 
 def register(parent: typer.Typer) -> None:
     """Add the commands."""
-    parent.command("remember", no_args_is_help=True)(_remember)
-    parent.command("pending")(_pending)
+    parent.command("remember", no_args_is_help=True)(grouped(_remember))
+    parent.command("pending")(grouped(_pending))
 
 
 def _remember(
     sources: Annotated[list[str], typer.Argument(help="Files, folders, addresses, - for stdin, or a text itself.")],
     *,
-    memory: Uri = None,
-    dataset: Dataset = "default",
-    kind: Annotated[str | None, typer.Option("--kind", help="knowledge (default) or memory.")] = None,
-    session: Annotated[str | None, typer.Option("--session", help="The session it belongs to.")] = None,
-    valid_at: Annotated[str | None, typer.Option("--valid-at", help="When it was true, in ISO 8601.")] = None,
-    source: Annotated[
-        str | None, typer.Option("--source", help="Identity of a text outside; a file has its own.")
+    key: Annotated[
+        str | None, typer.Option("--key", help="Of a text: the same again is resumed, and paid for once.")
     ] = None,
-    metadata: Metadata = None,
-    size: Annotated[int, typer.Option("--size", min=1, help="Tokens of a chunk at the most.")] = 1024,
-    overlap: Annotated[
-        int, typer.Option("--overlap", min=0, max=90, help="Percent of a chunk shared with the last.")
-    ] = 20,
-    extract: Annotated[bool, typer.Option("--extract/--no-extract", help="Read entities and facts.")] = True,
-    summarize: Annotated[bool, typer.Option("--summarize/--no-summarize", help="Summarise each chunk.")] = True,
-    keep: Annotated[bool, typer.Option("--keep-unsummarized", help="A failed summary does not fail the text.")] = False,
-    defer: Annotated[bool, typer.Option("--defer", help="Store now; `unabridged pending` makes the graph.")] = False,
-    connect: Annotated[bool, typer.Option("--connect", help="Look for facts that need two distant chunks.")] = False,
-    average: Annotated[
-        Literal["chunks", "summaries"], typer.Option("--average", help="What a long text's vector is made of.")
-    ] = "chunks",
-    web_search: Annotated[bool, typer.Option("--web-search", help="Search the web for its key entities.")] = False,
-    key: Annotated[str | None, typer.Option("--key", help="Idempotency key: resumed, and paid for once.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="What it would take and cost; nothing is sent.")] = False,
-    trajectory: Annotated[bool, typer.Option("--trajectory", help="Show every step.")] = False,
+    trajectory: Annotated[bool, typer.Option("--trajectory", help="Of a text: show every step.")] = False,
     private: Annotated[bool, typer.Option("--private", help="Fetch from this machine's own networks, too.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
-    config: Config = None,
-    model: Model = None,
-    chat: ChatModel = None,
-    chat_url: ChatUrl = _OPENAI,
+    quiet: Quiet = False,
     as_json: Json = False,
+    about: _About,
+    how: _How,
+    where: _Where,
+    chat: Chat,
 ) -> None:
     """Remember texts: entities and facts, each with its source. Files come again only where they changed.
 
@@ -77,31 +146,32 @@ def _remember(
     cat minutes.txt | unabridged remember - --dry-run
     ```
     """
-    given: dict[str, Any] = {
-        "kind": kind,
-        "session_id": session,
-        "valid_at": valid_at,
-        "metadata": pairs(metadata),
-        "chunking": {"size": size, "overlap_percent": overlap},
-        "extract": extract,
-        "summarize": summarize,
-        "on_summary_failure": "keep" if keep else "fail",
-        "defer": defer,
-        "connect": connect,
-        "average": average,
-        "web_search": web_search,
+    given = {**about.given(), **how.given()}
+    alone: dict[str, Any] = {
+        "source": about.source,
+        "idempotency_key": key,
+        "dry_run": dry_run,
+        "trajectory": trajectory,
     }
-    alone: dict[str, Any] = {"source": source, "idempotency_key": key, "dry_run": dry_run, "trajectory": trajectory}
     found = [_meant(each) for each in sources]
-    with _opened(memory, dataset, config, model, chat, chat_url) as opened, Line(quiet=quiet) as line:
+    if not dry_run and any(what != "text" for what, _ in found):
+        _pass_over({"--source": about.source, "--key": key, "--trajectory": trajectory})
+    with where.opened(chat) as memory, Line(quiet=quiet) as line:
         answers: list[Any] = []
         for what, value in found:
             if what == "text" or dry_run:
                 text = value if what == "text" else _text(value, what)
-                answers.append(opened.remember(text, **given, **alone, progress=line.step))
+                answers.append(memory.remember(text, **given, **alone, progress=line.step))
             else:
-                answers.append(opened.ingest(value, **given, private=private, progress=line.step))
+                answers.append(memory.ingest(value, **given, private=private, progress=line.step))
     _tell(answers, as_json=as_json)
+
+
+def _pass_over(given: dict[str, object]) -> None:
+    """Say of what is for a text alone that it has no effect on a file."""
+    for option, value in given.items():
+        if value:
+            warn(f"{option}: has no effect on files and addresses, which are known by themselves")
 
 
 def _meant(given: str) -> tuple[str, Any]:
@@ -137,46 +207,22 @@ def _tell(answers: list[Any], *, as_json: bool) -> None:
         else:
             tell_answer(each)
     if any(getattr(each, "failed", ()) for each in answers):
-        raise typer.Exit(1)
+        raise typer.Exit(SOME_FAILED)
 
 
 def _data(answer: Any) -> Any:
     return {**answer.to_dict(), "notes": list(answer.notes)} if hasattr(answer, "to_dict") else answer
 
 
-def _opened(
-    uri: str | None, dataset: str, config: str | None, model: str | None, chat: str | None, chat_url: str
-) -> Memory:
-    """The memory of the options, with its embedder, chat and web search, as far as they are given."""
-    from unabridged.memory import Memory
-
-    options: dict[str, Any] = {"embedder": chosen_embedder(config, model, default=True)}
-    if config:
-        from unabridged.config import load_config
-
-        loaded = load_config(config)
-        options |= {"chat": loaded.asker(), "websearch": loaded.search()}
-    if chat:
-        import os
-
-        from unabridged.providers.chat import Chat
-
-        options["chat"] = Chat(chat, base_url=chat_url, api_key=os.environ.get("OPENAI_API_KEY"))
-    return Memory.open(place(uri, config), dataset=dataset, **options)
-
-
 def _pending(
-    memory: Uri = None,
-    dataset: Dataset = "default",
+    *,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Chunks at the most.")] = 512,
     documents: Annotated[int, typer.Option("--documents", min=1, help="Documents at once.")] = 4,
     watch: Annotated[bool, typer.Option("--watch", help="A pass a minute, until Ctrl-C.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
-    config: Config = None,
-    model: Model = None,
-    chat: ChatModel = None,
-    chat_url: ChatUrl = _OPENAI,
+    quiet: Quiet = False,
     as_json: Json = False,
+    where: _Where,
+    chat: Chat,
 ) -> None:
     """Make the graphs that wait: of texts stored with --defer, or when there was no chat model.
 
@@ -184,7 +230,11 @@ def _pending(
     unabridged pending --memory ./memory --chat gpt-5-mini
     ```
     """
-    with _opened(memory, dataset, config, model, chat, chat_url) as opened, Line(quiet=quiet) as line:
+    if chat.chat is None and not where.config:
+        raise InputError(
+            "no chat model is given: --chat MODEL, or a file of --config with the section chat, reads them"
+        )
+    with where.opened(chat, create=False) as opened, Line(quiet=quiet) as line:
         if watch:
             _watch(opened, limit=limit, documents=documents)
             return
@@ -199,7 +249,7 @@ def _pending(
             f"{report.held} held",
         ]
         put(f"{', '.join(parts)}\n")
-    raise typer.Exit(1 if report.failed or report.held else 0)
+    raise typer.Exit(SOME_FAILED if report.failed or report.held else 0)
 
 
 def _watch(memory: Memory, **options: Any) -> None:

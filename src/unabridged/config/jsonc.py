@@ -147,6 +147,8 @@ def _keys(plain: str) -> Iterator[tuple[Path, int]]:
 def _in_words(error: json.JSONDecodeError, text: str) -> str:
     if not text.strip():
         return "the file is empty; {} is the shortest configuration"
+    if error.pos == 0:
+        return "not JSON: a configuration begins with a brace"
     if error.msg == "Extra data":
         return "more text after the end of the object"
     if error.pos >= len(text.rstrip()):

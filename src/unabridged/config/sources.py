@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path as FilePath
-from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Literal
 
 from unabridged.config.jsonc import Document, parse, spell
@@ -115,14 +114,17 @@ def _document(source: Source) -> Document:
         return Document("", source, {})
     if isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith(("{", "//", "/*")):
         return parse(source.removeprefix("\ufeff"), "the text")
+    if source == "":
+        raise ConfigError("configuration", "found an empty name, expected a plugin JSON or a folder with one")
     path = FilePath(source)
     try:
         if path.is_dir():
             path /= _MANIFEST_FILE
         data = path.read_bytes()
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ConfigError(shorten(str(path), 200, placeholder="…"), reason) from None
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        shown = str(path) if len(str(path)) <= 200 else f"{str(path)[:200]}…"
+        raise ConfigError(shown, f"{reason}; expected a plugin JSON, or a folder with a plugin.json") from None
     return parse(_decoded(data, path), path.name)
 
 

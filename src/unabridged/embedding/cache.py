@@ -136,7 +136,8 @@ class ByteCache(Generic[T]):
                 tag_index=0,
             )
         except (OSError, sqlite3.Error) as error:
-            raise ConfigError("cache", f"the folder {self.folder} cannot be used: {error}") from error
+            why = getattr(error, "strerror", None) or error
+            raise ConfigError("cache", f"the folder {self.folder} cannot be used: {why}") from error
 
     def _default_folder(self) -> Path:
         return default_cache_folder()

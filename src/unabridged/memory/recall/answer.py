@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from unabridged.advice import cause
 from unabridged.errors import ChatError, ProviderError
 from unabridged.memory.recall.data import Citation, Degraded, Recalled, plain
 from unabridged.memory.recall.pack_print import title, when
@@ -122,8 +123,7 @@ def answer(
         return asking.run()
     except (ChatError, ProviderError) as error:
         asking.calls += getattr(error, "calls", ())
-        cause = error.reason if isinstance(error, ChatError) else error.fault.kind.replace("_", " ")
-        why = Degraded("answer", f"the chat model failed ({cause}): these are the passages, and no answer")
+        why = Degraded("answer", f"the chat model failed ({cause(error)}): these are the passages, and no answer")
         return Answered(
             question,
             recalled.pack.text,

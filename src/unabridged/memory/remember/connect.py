@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from unabridged.advice import cause
 from unabridged.errors import UnabridgedError
 from unabridged.memory.values import edge_key
 
@@ -73,7 +74,7 @@ def _asked(
         messages = [{"role": "system", "content": _INSTRUCTION}, {"role": "user", "content": said}]
         answer = run.ask("link_chunks", messages, SCHEMA, of=run.plan.id)
     except UnabridgedError as error:
-        run.note(f"facts between distant chunks were left out: {type(error).__name__}")
+        run.note(f"facts between distant chunks were left out: {cause(error)}")
         return
     run.step("connect_chunks", "", since=since)
     together = [{entity.id for entity in drafts[at].entities} for at in window]

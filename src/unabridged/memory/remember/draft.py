@@ -12,6 +12,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from unabridged.advice import cause
 from unabridged.errors import UnabridgedError
 from unabridged.memory.extraction.read import UNKNOWN_TYPE
 from unabridged.memory.plain import plain
@@ -294,7 +295,7 @@ class _Reading:
             run.account.add(error.calls, unit.id)
             if not request.keep_unsummarized:
                 raise
-            run.note(f"no summary{unit.label}: {type(error).__name__}")
+            run.note(f"no summary{unit.label}: {cause(error)}")
             return "summarize", None
         inference = run.account.add(found.calls, unit.id)
         last = found.calls[-1] if found.calls else None

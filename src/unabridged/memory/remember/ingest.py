@@ -164,9 +164,7 @@ class _Taking:
                 return Intake(identity or "", "skipped", reason="binary")
             if self.raises:
                 raise
-            return Intake(
-                identity or "bytes", "failed", reason=f"{type(error).__name__}: {said(error)}", advice=error.advice
-            )
+            return Intake(identity or "bytes", "failed", reason=said(error), advice=error.advice)
 
     def _read(self, source: Any, identity: str | None) -> Document:
         from unabridged.text.documents import read_document

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from unabridged.advice import cause
 from unabridged.errors import UnabridgedError
 from unabridged.memory.remember.connect import connect, connected
 from unabridged.memory.remember.draft import Draft, drafted
@@ -96,7 +97,7 @@ class Extras:
         try:
             reply = search.search(_query(name))
         except UnabridgedError as error:
-            self.run.note(f"a web search failed and was left out: {type(error).__name__}")
+            self.run.note(f"a web search failed and was left out: {cause(error)}")
             return None
         self.run.step("web_search", "", since=since)
         return reply

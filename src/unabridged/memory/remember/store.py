@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unabridged.advice import said
+from unabridged.advice import cause, said
 from unabridged.embedding.pooling import pool
 from unabridged.errors import Cancelled, RememberFailed, UnabridgedError
 from unabridged.memory.remember.facts import Facts, Moved, Stating
@@ -107,9 +107,7 @@ class Storing:
             if unit.role == "document" or unit.artifact is not None:
                 raise  # nothing of the request is stored, or all of its text was before
             stored = sum(1 for each in self.run.plan.units if each.id in self.artifacts)
-            why = (
-                f"{type(error).__name__}: {said(error)}" if isinstance(error, UnabridgedError) else type(error).__name__
-            )
+            why = said(error) if isinstance(error, UnabridgedError) else cause(error)
             where = f"chunk {unit.at + 1} of {chunks}" if unit.role == "chunk" else f"a {unit.role}"
             told = f"remember: failed at {where} ({why}); "
             kept = f"the document and {stored} of its chunks are" if chunks else "its text is"
