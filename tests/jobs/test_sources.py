@@ -378,10 +378,34 @@ def test_a_folder_is_told_from_what_it_holds(tmp_path) -> None:
     assert format_of(SourceSettings((str(tmp_path / "tables"),))) == "files"
 
 
+@pytest.mark.parametrize("sign", [",", ";", "\t", "|"])
+def test_fields_of_csv_may_stand_apart_by_other_signs(tmp_path, sign) -> None:
+    """Spreadsheets write semicolons where a comma is the decimal point."""
+    rows = [["key", "text", "n"], ["a", f"with {sign} inside", "1,5"], ["b", "two\nlines", "x;y|z"]]
+    for name in ("a.csv", "a.tsv"):
+        with (tmp_path / name).open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, delimiter=sign).writerows(rows)
+        source = open_source(SourceSettings((str(tmp_path / name),), id="key", keep=("n",)))
+        (found,) = source.read(next(source.parts()))
+        assert [found.table[at].to_pylist() for at in ("id", "text", "n")] == [
+            list(each) for each in zip(*rows[1:], strict=True)
+        ]
+    (tmp_path / "b.csv").write_text("key;words\na;b\n")
+    with pytest.raises(ConfigError, match="has no column 'text'; it has key;words"):
+        next(open_source(SourceSettings((str(tmp_path / "b.csv"),))).parts())
+
+
 @pytest.mark.parametrize(
     ("settings", "error", "message"),
     [
         (SourceSettings(()), ConfigError, "source.paths: found none"),
+        (
+            SourceSettings(("a.parquet",), encoding="utf-16"),
+            ConfigError,
+            "encoding: is for jsonl and csv and files, the",
+        ),
+        (SourceSettings(("a.jsonl",), hidden=True), ConfigError, "source.hidden: is for files, the source is jsonl"),
+        (SourceSettings(("a.lance",), ignore=("x",)), ConfigError, "source.ignore: is for files, the source is lance"),
         (SourceSettings(("a.parquet", "b.csv")), ConfigError, "found csv, parquet together"),
         (SourceSettings(("a",), format="xml"), ConfigError, "found 'xml', expected one of parquet"),
         (SourceSettings(("nowhere.parquet",)), UnreadableFile, "nowhere.parquet: there is no such file"),
@@ -442,6 +466,15 @@ def test_nulls_numbers_as_ids_and_dictionaries(tmp_path) -> None:
     pq.write_table(pa.table({"text": [1, 2]}), tmp_path / "b.parquet")
     with pytest.raises(ConfigError, match="column 'text' is int64, expected text"):
         gathered(open_source(SourceSettings((str(tmp_path / "b.parquet"),))))
+
+
+@pytest.mark.parametrize(
+    "ids", [[[1], [2]], [{"a": 1}, {"a": 2}], [b"a", b"\xff"], pa.array([b"ab", b"cd"], pa.binary(2))]
+)
+def test_a_column_that_names_no_rows_is_told_before_one_is_read(tmp_path, ids) -> None:
+    pq.write_table(pa.table({"id": ids, "text": ["a", "b"]}), tmp_path / "a.parquet")
+    with pytest.raises(ConfigError, match=r"a.parquet: column 'id' is .*, expected text, numbers or times"):
+        next(open_source(SourceSettings((str(tmp_path / "a.parquet"),), id="id")).parts())
 
 
 def test_a_column_of_ours_cannot_be_kept_under_its_name(tmp_path) -> None:

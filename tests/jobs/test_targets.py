@@ -305,3 +305,23 @@ def test_failures_of_a_grown_source_are_retried_into_the_output(bench: Bench) ->
 
     ids = [json.loads(line)["id"] for line in Path(bench.out("out.jsonl")).read_text().splitlines()]
     assert sorted(ids) == sorted([*(f"k{i}" for i in range(20)), "bad", "new"])
+
+
+def test_a_setting_that_says_nothing_to_the_target_is_refused(bench: Bench) -> None:
+    source = bench.parquet(3)
+    for sink, said in (
+        (
+            SinkSettings(bench.out("a.parquet"), column="v"),
+            r"sink\.column: names the column that sink\.format column adds",
+        ),
+        (
+            SinkSettings(bench.out("a.parquet"), format="npy"),
+            r"sink\.format: found 'npy', but the ending of .*a\.parquet",
+        ),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            run_job(bench.settings(source, sink))
+    assert list((bench.folder / "jobs").iterdir()) == []
+    with pytest.raises(ConfigError, match="dataset: found 'other', which is of a memory"):
+        bench.settings(source, SinkSettings(bench.out("a.parquet"), dataset="other"))
+    assert run_job(bench.settings(source, SinkSettings(bench.out("a.PARQUET"), format="parquet"))).status == "done"

@@ -150,11 +150,15 @@ def _line(job: JobInfo) -> str:
     status = "running" if job.running else job.status
     total = f"/{number(job.total)}" if job.total is not None else _about(job)
     parts = [
-        f"{status:11}  {_moment(job.began)}  {number(job.rows)}{total} rows{_pace(job)}",
+        f"{status:11}  {_moment(job.began)}  {_rows(job.rows, total)}{_pace(job)}",
         f"{number(job.counts.failed)} failed" if job.counts.failed else "",
         f"stopped{_stopped(job)}, {_GO_ON}" if job.resumable and not job.running else "",
     ]
     return "  ".join(part for part in parts if part)
+
+
+def _rows(count: int, total: str) -> str:
+    return f"{number(count)}{total} rows" if total else plural(count, "row")
 
 
 def _aligned(rows: Sequence[tuple[str, str]]) -> str:

@@ -338,7 +338,7 @@ class _Job:
     def ended(self) -> tuple[str, str | None]:
         """How it ended, when all has been read."""
         failed = self.journal.counts().failed
-        return ("failed", f"{failed:,} rows failed") if failed else ("done", None)
+        return ("failed", f"{failed:,} row{'s' if failed > 1 else ''} failed") if failed else ("done", None)
 
     def tick(self, phase: str = "embedding", *, now: bool = False) -> None:
         """Tell whoever watches, not too often."""

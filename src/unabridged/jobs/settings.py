@@ -34,6 +34,7 @@ __all__ = [
 # to hold several of (4,096 vectors of 1,536 are 25 MB; 4 M characters about 1 M tokens).
 _BLOCK_ROWS = 4096
 _BLOCK_CHARACTERS = 4_000_000
+_DATASET = "default"
 
 
 class Opener(Protocol):
@@ -82,7 +83,7 @@ class SourceSettings:
     ignore: tuple[str, ...] = ()
     hidden: bool = False
     encoding: str | None = None
-    dataset: str = "default"
+    dataset: str = _DATASET
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)
     leave_out: tuple[str, ...] = ()
 
@@ -101,7 +102,7 @@ class SinkSettings:
     column: str = "vector"
     chunk_vectors: bool = False
     force: bool = False
-    dataset: str = "default"
+    dataset: str = _DATASET
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
@@ -144,6 +145,9 @@ class JobSettings:
         for name in ("block_rows", "block_characters"):
             if getattr(self, name) < 1:
                 raise ConfigError(name, f"found {getattr(self, name)!r}, expected at least 1")
+        datasets = {self.source.dataset, self.sink.dataset} - {_DATASET}
+        if datasets and "memory" not in (self.source.format, self.sink.format):
+            raise ConfigError("dataset", f"found {min(datasets)!r}, which is of a memory; none is read or written here")
         if self.max_cost is not None and self.price is None:
             raise ConfigError("max_cost", "needs a price: say what a million tokens cost")
 

@@ -52,6 +52,8 @@ _ENDINGS = {
     ".tsv": "csv",
     ".lance": "lance",
 }
+# Settings that some kinds alone know.
+_FOR = {"encoding": ("jsonl", "csv", "files"), "ignore": ("files",), "hidden": ("files",)}
 _PACKED = (".gz", ".zst", ".zstd", ".bz2")
 _NAMED = 30  # columns that a message names; lines may have any number of keys
 
@@ -121,6 +123,7 @@ def open_source(settings: SourceSettings) -> Source:
     if not settings.paths:
         raise ConfigError("source.paths", "found none, expected a file, a folder, a pattern, a URI or -")
     kind = format_of(settings)
+    _refuse_foreign(settings, kind)
     if kind in ("jsonl", "csv"):
         from unabridged.jobs.source_lines import LineSource
 
@@ -140,6 +143,14 @@ def open_source(settings: SourceSettings) -> Source:
     from unabridged.jobs.source_tables import ArrowSource, ParquetSource
 
     return ParquetSource(settings) if kind == "parquet" else ArrowSource(settings, kind)
+
+
+def _refuse_foreign(settings: SourceSettings, kind: str) -> None:
+    """Raise for a setting that says nothing to this kind of source: who gives one expects something of it."""
+    for name, kinds in _FOR.items():
+        value = getattr(settings, name)
+        if value and kind not in kinds:
+            raise ConfigError(f"source.{name}", f"is for {' and '.join(kinds)}, the source is {kind}")
 
 
 def format_of(settings: SourceSettings) -> str:
@@ -253,6 +264,8 @@ def check_schema(settings: SourceSettings, schema: pa.Schema, where: str) -> Non
     """Raise where a table has not what is asked of it, before the first of its rows is read."""
     kept_columns(settings, schema.names, where)
     _check_text(schema.field(settings.text).type, where, settings.text)
+    if settings.id is not None:
+        _check_id(_plain_type(schema.field(settings.id).type), where, settings.id)
 
 
 def as_rows(table: pa.Table, settings: SourceSettings, part: str, first: int, kept: Sequence[str]) -> Rows:
@@ -286,8 +299,22 @@ def _strings(column: Any, part: str, name: str) -> Any:
     return pc.cast(plain, pa.string()) if pa.types.is_null(plain.type) else plain
 
 
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _check_id(kind: pa.DataType, part: str, name: str) -> None:
+    try:
+        pc.cast(pa.array([], kind), pa.string())
+        named = not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind))
+    except pa.ArrowNotImplementedError:
+        named = False
+    if not named:
+        raise ConfigError(part, f"column {name!r} is {kind}, expected text, numbers or times to name rows by")
+
+
 def _check_text(kind: pa.DataType, part: str, name: str) -> None:
-    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    plain = _plain_type(kind)
     tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
     if not any(test(plain) for test in tests):
         raise ConfigError(part, f"column {name!r} is {kind}, expected text")

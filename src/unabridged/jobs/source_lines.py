@@ -36,6 +36,7 @@ _LOOKED = 1000  # lines that are looked at for a column that no line so far has:
 _STDIN = "-"
 _PACKED = (".gz", ".zst", ".zstd", ".bz2")
 _ENDINGS = (".jsonl", ".ndjson", ".csv", ".tsv", *_PACKED)
+_HEADER = 1 << 16  # bytes that a header is looked for in
 _FIELD_LIMIT = 1 << 30  # characters of one CSV field; Python's own default is 131,072
 
 
@@ -140,11 +141,9 @@ class LineSource:
 
     def _csv(self, file: LineFile, start: int) -> Generator[_Record]:
         csv.field_size_limit(_FIELD_LIMIT)
+        between = _between(file, self._settings.text)
         text = io.TextIOWrapper(file.stream, file.encoding, "surrogateescape", newline="")
-        plain = file.name.lower()
-        for packed in _PACKED:
-            plain = plain.removesuffix(packed)
-        reader = csv.reader(text, delimiter="\t" if plain.endswith(".tsv") else ",", strict=True)
+        reader = csv.reader(text, delimiter=between, strict=True)
         try:
             header = next(reader, [])
             if header:
@@ -263,6 +262,20 @@ def _some(records: Iterator[_Record], text: str) -> list[_Record]:
         if size >= _BATCH_CHARACTERS:
             break
     return some
+
+
+def _between(file: LineFile, text: str) -> str:
+    """What stands between fields: the first sign by which the header has the column of the text."""
+    plain = file.name.lower()
+    for packed in _PACKED:
+        plain = plain.removesuffix(packed)
+    signs = "\t,;|" if plain.endswith(".tsv") else ",;\t|"
+    head = file.stream.peek(_HEADER)[:_HEADER].decode(file.encoding, "ignore")
+    for sign in signs:
+        with contextlib.suppress(csv.Error):
+            if text in next(csv.reader(io.StringIO(head, newline=""), delimiter=sign), ()):
+                return sign
+    return signs[0]
 
 
 def _guessed(part: Part, line: float) -> Part:

@@ -12,6 +12,7 @@ from unabridged.errors import ConfigError
 from unabridged.jobs.places import is_remote
 from unabridged.jobs.publish import rebatched, unified, widened
 from unabridged.jobs.readback import read_back, without
+from unabridged.jobs.settings import SinkSettings
 from unabridged.jobs.sink import check_target, ids_file, open_sink
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def open_target(settings: JobSettings, journal: Journal) -> Target:
         from unabridged.jobs.column import ColumnTarget
 
         return ColumnTarget(settings, journal)
+    _refuse_foreign(settings)
     if not settings.sink.target:
         raise ConfigError("sink.target", "found none, expected a file (.parquet, .npy, .jsonl, .lance), or a format")
     if kind == "memory":
@@ -68,6 +70,16 @@ def open_target(settings: JobSettings, journal: Journal) -> Target:
 
         return RemoteTarget(settings)
     return FileTarget(settings)
+
+
+def _refuse_foreign(settings: JobSettings) -> None:
+    """Raise for a setting that says nothing to this target: who gives one expects something of it."""
+    sink = settings.sink
+    if sink.column != SinkSettings().column:
+        raise ConfigError("sink.column", f"names the column that sink.format column adds; {sink.target} has its own")
+    ending = Path(sink.target).suffix.lower().removeprefix(".")
+    if sink.format is not None and sink.format not in (ending, "memory"):
+        raise ConfigError("sink.format", f"found {sink.format!r}, but the ending of {sink.target} says otherwise")
 
 
 class FileTarget:
