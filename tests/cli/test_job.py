@@ -285,7 +285,7 @@ def test_a_killed_run_is_told_from_a_live_one_and_resumed_by_its_id(place, capsy
             assert "run the same command to resume" in out
             assert "running" not in out
         assert "run 1 " in out
-        assert "interrupted (it ended without a word: killed, or the machine went down)" in out
+        assert "interrupted (it ended without a word: killed, asked twice to end, or the machine went down)" in out
         assert run(["job", "report", "mine", "-o", "report.html"]) == 0
         page = Path("report.html").read_text("utf-8")
         assert "run the same command to resume it" in page

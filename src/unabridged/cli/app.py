@@ -13,7 +13,7 @@ import typer
 
 from unabridged.cli import cache, chunk, config, embed, job, mcp, memory, models, recall, remember, serve, sweep
 from unabridged.cli.console import ReaderGone, called, note, put, reveal, story, warn
-from unabridged.cli.exits import INTERRUPTED, TERMINATED, USAGE, exit_code
+from unabridged.cli.exits import INTERRUPTED, TERMINATED, USAGE, Leave, exit_code
 from unabridged.cli.naming import misused
 
 if TYPE_CHECKING:
@@ -41,10 +41,6 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-class _Terminated(BaseException):
-    """SIGTERM, as an exception, so that what is half done is undone."""
 
 
 def _show_version(asked: bool) -> None:
@@ -90,8 +86,8 @@ def run(args: Sequence[str] | None = None) -> int:
             return _ended(command.main(args, prog_name="unabridged", standalone_mode=False))
     except (typer.Abort, KeyboardInterrupt):
         return _ended(INTERRUPTED)
-    except _Terminated:
-        return TERMINATED
+    except Leave as leave:
+        return leave.code
     except ReaderGone:
         sys.stdout = None  # nothing may be flushed into it at exit
         return 0
@@ -135,4 +131,4 @@ class _polite:  # noqa: N801
 
 
 def _terminate(*_: object) -> None:
-    raise _Terminated
+    raise Leave(TERMINATED)

@@ -22,7 +22,18 @@ from unabridged.errors import (
     Taken,
 )
 
-__all__ = ["FAULT", "INTERRUPTED", "PROVIDER", "SOME_FAILED", "TERMINATED", "USAGE", "drain", "exit_code", "leave_now"]
+__all__ = [
+    "FAULT",
+    "INTERRUPTED",
+    "PROVIDER",
+    "SOME_FAILED",
+    "TERMINATED",
+    "USAGE",
+    "Leave",
+    "drain",
+    "exit_code",
+    "leave_now",
+]
 
 SOME_FAILED = 1
 USAGE = 2
@@ -30,6 +41,14 @@ PROVIDER = 3
 FAULT = 4
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 TERMINATED = 143  # 128 + SIGTERM
+
+
+class Leave(BaseException):
+    """A command ends, and has said why, or a signal says it: what is half done is undone on the way."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
 
 
 def exit_code(error: BaseException) -> int:

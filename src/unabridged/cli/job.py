@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unabridged.cli.console import note, plural, put, warn
-from unabridged.cli.exits import INTERRUPTED, SOME_FAILED, TERMINATED
+from unabridged.cli.exits import SOME_FAILED
 from unabridged.cli.job_around import (
     Around,
     Batch,
@@ -253,7 +253,7 @@ def _plan(settings: Any, *, as_json: bool, quiet: bool) -> None:
 
 def _work(settings: Any, where: Around, *, retry: bool, as_json: bool, quiet: bool) -> None:
     from unabridged.cli.job_progress import JobLine
-    from unabridged.cli.job_signals import Asked, asked_to_end
+    from unabridged.cli.job_signals import asked_to_end
     from unabridged.errors import JobError
     from unabridged.jobs.job import retry_job, run_job
 
@@ -263,11 +263,8 @@ def _work(settings: Any, where: Around, *, retry: bool, as_json: bool, quiet: bo
             report = work(job.settings, progress=job.tell(first=line.step), cancel=asked.event, **job.options)
             job.ended(report)
         except JobError as error:
-            if asked.by is None:
-                raise
             line.stop()
-            note(str(error))
-            raise typer.Exit(INTERRUPTED if asked.by == Asked.INTERRUPT else TERMINATED) from None
+            asked.leave(error)
     _tell(report, as_json=as_json, quiet=quiet)
     if not report.ok:
         raise typer.Exit(SOME_FAILED)

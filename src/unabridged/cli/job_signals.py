@@ -7,10 +7,10 @@ import enum
 import signal
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from unabridged.cli.console import note
-from unabridged.cli.exits import INTERRUPTED, TERMINATED, leave_now
+from unabridged.cli.exits import INTERRUPTED, TERMINATED, Leave, leave_now
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +31,13 @@ class Ending:
 
     event: threading.Event = field(default_factory=threading.Event)
     by: Asked | None = None
+
+    def leave(self, error: Exception) -> NoReturn:
+        """What a job raised; where a signal brought it about, it is told, and the code is the signal's."""
+        if self.by is None:
+            raise error
+        note(str(error))
+        raise Leave(INTERRUPTED if self.by == Asked.INTERRUPT else TERMINATED) from None
 
 
 @contextlib.contextmanager

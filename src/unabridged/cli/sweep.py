@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from unabridged.cli.console import note, number, plural, put
-from unabridged.cli.exits import INTERRUPTED, TERMINATED
 from unabridged.cli.memory_options import Config, Dataset, Json, Model, Uri, chosen_embedder, opened
 from unabridged.errors import InputError, JobError
 
@@ -125,22 +124,23 @@ def _sink(output: str, opener: Any, origin: _Origin, *, dry_run: bool) -> Any:
         return find_stale_sink(output, opener)
     given = None if not origin.paths else SourceSettings(tuple(origin.paths), text=origin.text, id=origin.id)
     with asked_to_end() as asked, JobLine(quiet=False) as line:
-        report = sweep_sink(output, opener, text=origin.text, source=given, progress=line.step, cancel=asked.event)
+        try:
+            report = sweep_sink(output, opener, text=origin.text, source=given, progress=line.step, cancel=asked.event)
+        except JobError as error:
+            line.stop()
+            asked.leave(error)
     return report.counts if report is not None else find_stale_sink(output, opener)
 
 
 def _swept(memory: Any, chunking: Any, limit: int | None) -> Swept:
-    from unabridged.cli.job_signals import Asked, asked_to_end
+    from unabridged.cli.job_signals import asked_to_end
     from unabridged.jobs.sweep import sweep
 
     with asked_to_end() as asked:
         try:
             return sweep(memory, chunking=chunking, limit=limit, progress=_progress, cancel=asked.event)
         except JobError as error:
-            if asked.by is None:
-                raise
-            note(str(error))
-            raise typer.Exit(INTERRUPTED if asked.by == Asked.INTERRUPT else TERMINATED) from None
+            asked.leave(error)
 
 
 def _progress(what: str, done: int, total: int) -> None:

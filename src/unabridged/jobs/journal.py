@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Block", "Counts", "Failure", "Journal", "PartState", "RunRecord"]
 
 FILE = "journal.sqlite"
-DIED = "it ended without a word: killed, or the machine went down"
+DIED = "it ended without a word: killed, asked twice to end, or the machine went down"
 _BLOCK = "id, part, generation, first, after, done, file, retried, published"
 _NEVER = 1 << 62
 VERSION = 1

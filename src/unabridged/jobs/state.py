@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import time
@@ -22,6 +23,7 @@ __all__ = ["JobInfo", "JobProgress", "JobReport", "Lock", "list_jobs", "read_job
 
 LOCK = "lock"
 REQUESTS = "requests.log"
+_NO_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST)
 _A_LOOK = 0.2  # seconds
 
 
@@ -122,8 +124,14 @@ class Lock:
     """One process runs a job at a time; the lock goes with the process, however it ends."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self._handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            if error.errno not in _NO_PLACE:
+                raise
+            said = os.strerror(error.errno or 0).lower()
+            raise ConfigError("folder", f"jobs cannot be kept in {folder.parent}: {said}") from None
         until = time.monotonic() + _A_LOOK
         while not _locked(self._handle, fcntl.LOCK_EX):
             if time.monotonic() < until:  # whoever looks whether it is held, holds it for a moment
