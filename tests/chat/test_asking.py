@@ -558,3 +558,9 @@ def test_an_asker_stays_one_and_none_stays_none():
     assert isinstance(asker_of(lambda messages: ""), Asker)
     assert not Unusable("refused", "x").repairable
     assert all(STAGES.values())
+
+
+def test_an_option_that_asking_does_not_have_is_refused_as_python_does() -> None:
+    asker = Asker(lambda messages: "Yes.")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'modle'"):
+        asker.ask([{"role": "user", "content": "Is it?"}], stage="answer_query", modle="m")

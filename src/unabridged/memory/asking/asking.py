@@ -10,20 +10,19 @@ import time
 from collections import Counter
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from unabridged.embedding.flights import Flights
 from unabridged.embedding.lanes import Lanes
 from unabridged.errors import ChatError, ConfigError, ProviderError, UnabridgedError
 from unabridged.memory.asking.cache import AnswerCache, answer_key
 from unabridged.memory.asking.chat import ChatLike, Question, Speaker
-from unabridged.memory.asking.data import STAGES, Answer, Call
+from unabridged.memory.asking.data import STAGES, Answer, Asking, Call
 from unabridged.memory.asking.judge import Unusable, repair, value_of
 from unabridged.memory.asking.steps import Do, Pause, Sending, Steps, adrive, drive, time_left
 from unabridged.providers.chat import REASONING
 
 if TYPE_CHECKING:
-    import threading
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
@@ -34,6 +33,7 @@ __all__ = ["STAGES", "Answer", "Asker", "Call", "ChatLike", "asker_of"]
 # Tokens of an answer; reasoning is on top. A chunk of 1,024 tokens seldom yields more than 3,000 of JSON.
 BUDGETS: Mapping[str, int] = {"extract_graph": 4096, "summarize_chunk": 512, "resolve_edges": 1024}
 _BUDGET = 2048
+_OPTIONS = Asking.__optional_keys__
 _POLL = 0.02  # seconds: how soon an answer that another caller asked for is noticed
 _UNRULY = 2  # unreadable answers under one form, before another is preferred
 
@@ -112,54 +112,20 @@ class Asker:
         """US dollars a million tokens, in and out, of a stage's model; ``None`` where they are not known."""
         return self._speakers[0].prices(self.model_of(stage))
 
-    def ask(
-        self,
-        messages: Sequence[Mapping[str, str]],
-        *,
-        stage: str,
-        schema: Mapping[str, Any] | None = None,
-        key: str | None = None,
-        about: str = "",
-        keep: bool = True,
-        model: str | None = None,
-        reasoning: str | None = None,
-        max_tokens: int | None = None,
-        aliases: Mapping[str, tuple[str, ...]] | None = None,
-        timeout: float | None = None,
-        cancel: threading.Event | None = None,
-    ) -> Answer:
+    def ask(self, messages: Sequence[Mapping[str, str]], *, stage: str, **how: Unpack[Asking]) -> Answer:
         """Ask once, from a thread: JSON as ``schema`` wants it, or text where there is none.
 
-        ``key`` names the question for the cache, in place of its messages; ``about`` is the text that it is
-        about, with which its answers are forgotten (:meth:`forget`); without ``keep`` the answer is neither
-        looked for nor kept. ``aliases`` are other names that models give
-        to a key of the schema. ``cancel`` ends the waiting.
+        ``how`` are the options of :class:`~unabridged.memory.asking.data.Asking`; what is not given is as the stage
+        has it.
 
         Raises :class:`~unabridged.errors.ChatError` for an answer that cannot be used, and the provider's
         error for a refusal; both carry ``calls``.
         """
-        question = replace(self._question(messages, stage, schema, model, reasoning, max_tokens), aliases=aliases)
-        return drive(self._asking(question, key, about, self._until(timeout), keep=keep), cancel)
+        return drive(self._asking(messages, stage, how), how.get("cancel"))
 
-    async def aask(
-        self,
-        messages: Sequence[Mapping[str, str]],
-        *,
-        stage: str,
-        schema: Mapping[str, Any] | None = None,
-        key: str | None = None,
-        about: str = "",
-        keep: bool = True,
-        model: str | None = None,
-        reasoning: str | None = None,
-        max_tokens: int | None = None,
-        aliases: Mapping[str, tuple[str, ...]] | None = None,
-        timeout: float | None = None,
-        cancel: threading.Event | None = None,
-    ) -> Answer:
+    async def aask(self, messages: Sequence[Mapping[str, str]], *, stage: str, **how: Unpack[Asking]) -> Answer:
         """As :meth:`ask`, from a task."""
-        question = replace(self._question(messages, stage, schema, model, reasoning, max_tokens), aliases=aliases)
-        return await adrive(self._asking(question, key, about, self._until(timeout), keep=keep), cancel)
+        return await adrive(self._asking(messages, stage, how), how.get("cancel"))
 
     def __call__(
         self,
@@ -195,27 +161,28 @@ class Asker:
 
     # -- the flow ----------------------------------------------------------------------------------
 
-    def _question(
-        self,
-        messages: Sequence[Mapping[str, str]],
-        stage: str,
-        schema: Mapping[str, Any] | None,
-        model: str | None,
-        reasoning: str | None,
-        max_tokens: int | None,
-    ) -> Question:
-        level = self.reasoning_of(stage) if reasoning is None else _level(reasoning, "reasoning")
-        budget = self.budget_of(stage) if max_tokens is None else max_tokens
-        return Question(tuple(messages), schema, budget, stage, model or self._models.get(stage), level)
+    def _question(self, messages: Sequence[Mapping[str, str]], stage: str, how: Asking) -> Question:
+        model, reasoning, budget = how.get("model"), how.get("reasoning"), how.get("max_tokens")
+        return Question(
+            tuple(messages),
+            how.get("schema"),
+            self.budget_of(stage) if budget is None else budget,
+            stage,
+            model or self._models.get(stage),
+            self.reasoning_of(stage) if reasoning is None else _level(reasoning, "reasoning"),
+            aliases=how.get("aliases"),
+        )
 
     def _until(self, timeout: float | None) -> float | None:
         seconds = self._timeout if timeout is None else timeout
         return None if seconds is None else time.monotonic() + seconds
 
-    def _asking(
-        self, question: Question, key: str | None, about: str, until: float | None, *, keep: bool
-    ) -> Steps[Answer]:
-        if self.cache is None or not keep:
+    def _asking(self, messages: Sequence[Mapping[str, str]], stage: str, how: Asking) -> Steps[Answer]:
+        if unknown := sorted(how.keys() - _OPTIONS):
+            raise TypeError(f"ask() got an unexpected keyword argument {unknown[0]!r}")
+        question, until = self._question(messages, stage, how), self._until(how.get("timeout"))
+        key, about = how.get("key"), how.get("about", "")
+        if self.cache is None or not how.get("keep", True):
             value, calls = yield from self._fresh(question, until)
             return Answer(value, calls)
         at = self._key(question, key, about)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Mapping
 
-__all__ = ["STAGES", "Answer", "Call"]
+__all__ = ["STAGES", "Answer", "Asking", "Call", "ModelChoice"]
 
 # What a model is asked for, by the name that settings and inferences use (SPEC A18).
 STAGES: Mapping[str, str] = {
@@ -21,6 +22,32 @@ STAGES: Mapping[str, str] = {
     "rerank": "the order of what was recalled",
     "segment": "what a segmenter asks",
 }
+
+
+class ModelChoice(TypedDict, total=False):
+    """Which model a call asks, and how hard it is to think; ``cancel`` ends the waiting."""
+
+    model: str | None
+    reasoning: str | None
+    cancel: threading.Event | None
+
+
+class Asking(ModelChoice, total=False):
+    """How to ask once: the options of :meth:`~unabridged.memory.asking.asking.Asker.ask` and ``aask``.
+
+    ``schema`` is what JSON is to look like; without one the answer is text. ``key`` names the question for the cache,
+    in place of its messages; ``about`` is the text that it is about, with which its answers are forgotten; without
+    ``keep`` the answer is neither looked for nor kept. ``aliases`` are other names that models give to a key of the
+    schema. ``max_tokens`` is the most that an answer may have, ``timeout`` the seconds for the whole call.
+    """
+
+    schema: Mapping[str, Any] | None
+    key: str | None
+    about: str
+    keep: bool
+    max_tokens: int | None
+    aliases: Mapping[str, tuple[str, ...]] | None
+    timeout: float | None
 
 
 @dataclass(frozen=True, slots=True)
