@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unabridged.embedding.embedder import Embedder
@@ -20,7 +19,7 @@ from unabridged.memory import snapshots
 from unabridged.memory.catalog import local_path
 from unabridged.memory.deletion import Deletion, descendants, remove
 from unabridged.memory.lock import held
-from unabridged.memory.objects import Objects
+from unabridged.memory.objects import Objects, local_files
 from unabridged.memory.outside import again
 from unabridged.memory.paging import metadata_where, optional
 from unabridged.memory.schema import INDEXES, OUTSIDE
@@ -312,7 +311,6 @@ def _raw(memory: Memory) -> Iterator[bytes]:
             yield from Objects(place.lake, place.lake.uri).read_all(f"{place.id}.")
         return
     for folder in (*root.glob(f"{place.id}.*"), root / "_unabridged" / place.id):
-        for path in Path(folder).rglob("*"):
+        for path in local_files(folder):
             with contextlib.suppress(FileNotFoundError):
-                if path.is_file():
-                    yield path.read_bytes()
+                yield path.read_bytes()

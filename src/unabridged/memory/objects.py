@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +16,13 @@ if TYPE_CHECKING:
 
     from unabridged.memory.dataset import Lake
 
-__all__ = ["Objects"]
+__all__ = ["Objects", "local_files"]
+
+
+def local_files(folder: Path) -> Iterator[Path]:
+    """Every file below a folder; folders that go meanwhile are passed over."""
+    for inside, _, names in os.walk(folder):
+        yield from (Path(inside, name) for name in names)
 
 
 class Objects:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from unabridged.errors import InputError
-from unabridged.memory.values import metadata_tags, moment
+from unabridged.memory.values import checked_metadata, metadata_tags, moment
 from unabridged.memory.where import among, at_least, at_most, both, equals, has, literal
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def _beyond(cursor: str, *, newest_first: bool) -> str:
 
 def metadata_where(metadata: Mapping[str, Any] | None) -> str | None:
     """Rows whose metadata holds all of this: paths and plain values, a list by each of its elements."""
-    return both(*(has("tags", tag) for tag in metadata_tags(metadata or {})))
+    return both(*(has("tags", tag) for tag in metadata_tags(checked_metadata(metadata))))
 
 
 def span_where(column: str, since: Any, until: Any) -> str | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from unabridged.memory import snapshots
 from unabridged.memory.catalog import local_path
+from unabridged.memory.objects import local_files
 from unabridged.memory.schema import OUTSIDE, TABLES
 from unabridged.memory.where import both, equals
 
@@ -81,9 +82,12 @@ def vector_coverage(view: View) -> dict[str, Coverage]:
 
 
 def statistics(memory: Memory) -> Statistics:
-    """Measure a dataset."""
+    """Measure a dataset; anew if what was looked at is cleaned up meanwhile."""
+    return memory.store.ask(lambda view: _measured(memory, view))
+
+
+def _measured(memory: Memory, view: View) -> Statistics:
     store = memory.store
-    view = store.view()
     tables = {table: _table(memory, view, table) for table in (*TABLES, *OUTSIDE)}
     sizes = [each.bytes for each in tables.values() if each.bytes is not None]
     return Statistics(
@@ -125,12 +129,11 @@ def _size(memory: Memory, table: str) -> int | None:
     root = local_path(memory.store.place.lake.uri)
     if root is None:
         return None
-    folder = root / f"{memory.store.place.id}.{table}.lance"
-    return sum(_bytes(path) for path in folder.rglob("*"))
+    return sum(map(_bytes, local_files(root / f"{memory.store.place.id}.{table}.lance")))
 
 
 def _bytes(path: Path) -> int:
     try:
-        return path.stat().st_size if path.is_file() else 0
+        return path.stat().st_size
     except FileNotFoundError:  # cleaned up while it was being counted
         return 0

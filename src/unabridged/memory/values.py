@@ -40,6 +40,11 @@ __all__ = [
 NAME_LIMIT = 65_536  # bytes: a name is looked up and indexed whole; six times the longest one asked for
 DEFAULT_MAX_TEXT_BYTES = 1 << 20  # SPEC A16: 1 MiB, a setting
 
+_DEEPEST = 100  # levels of metadata: what reads JSON ends at about a thousand, from wherever it is called
+_BITS = 14_284  # of 4,300 digits, the longest number that Python writes
+_SMALL = 4096  # bytes of metadata whose paths cannot be many times that
+_FILTERS = 16 << 20  # characters of paths: a megabyte of metadata with plain keys has a third of that
+
 _UTC = dt.UTC
 _encode = json.JSONEncoder(ensure_ascii=False).encode  # made once: json.dumps with options makes one a call
 
@@ -88,7 +93,10 @@ def moment(value: dt.datetime | dt.date | str | None, name: str = "moment") -> d
     if isinstance(value, str):
         value = _parsed(value, name)
     if isinstance(value, dt.datetime):
-        return value.replace(tzinfo=_UTC) if value.tzinfo is None else value.astimezone(_UTC)
+        try:
+            return value.replace(tzinfo=_UTC) if value.tzinfo is None else value.astimezone(_UTC)
+        except OverflowError:
+            raise InputError(f"{name}: in UTC it lies outside the years 1 to 9999") from None
     if isinstance(value, dt.date):
         return dt.datetime(value.year, value.month, value.day, tzinfo=_UTC)
     raise InputError(f"{name}: found {type(value).__name__}, expected a datetime, a date or an ISO 8601 string")
@@ -179,9 +187,19 @@ def checked_metadata(value: Mapping[str, Any] | None, what: str = "metadata") ->
         return {}
     if not isinstance(value, Mapping):
         raise InputError(f"{what}: found {type(value).__name__}, expected a mapping")
-    if _bound(value, what) > DEFAULT_MAX_TEXT_BYTES and len(_encode(value).encode()) > DEFAULT_MAX_TEXT_BYTES:
+    bound = _bound(value, what)
+    if bound > DEFAULT_MAX_TEXT_BYTES and len(_encode(value).encode()) > DEFAULT_MAX_TEXT_BYTES:
         raise InputError(f"{what}: over the limit of {DEFAULT_MAX_TEXT_BYTES:,} bytes for metadata")
+    if bound > _SMALL and _spread(value, 0) > _FILTERS:
+        raise InputError(f"{what}: its keys are too long for so many values below them, which are filtered by path")
     return dict(value)
+
+
+def _spread(value: object, above: int) -> int:
+    """How many characters of paths there are, when each plain value is told with its own (see metadata_tags)."""
+    if isinstance(value, Mapping):
+        return sum(_spread(inner, above + len(key)) for key, inner in value.items())
+    return sum(_spread(inner, above) for inner in value) if isinstance(value, list | tuple) else above
 
 
 def _bound(value: object, path: str) -> int:
@@ -192,6 +210,8 @@ def _bound(value: object, path: str) -> int:
     if value is None or kind is bool:
         return 8
     if kind is int:
+        if value.bit_length() > _BITS:  # type: ignore[attr-defined]
+            raise InputError(f"{path}: a number of more than 4,300 digits; write it as a string")
         return 8 + value.bit_length()  # type: ignore[attr-defined]
     if kind is float:
         if value - value != 0:  # type: ignore[operator]
@@ -204,6 +224,8 @@ def _bound_inside(value: object, path: str) -> int:
     for plain in (str, int, float):
         if isinstance(value, plain):  # a subclass, such as a string enumeration
             return _bound(plain(value), path)
+    if path.count(".*") + path.count("[]") > _DEEPEST:
+        raise InputError(f"{path.partition('.*')[0]}: nested more than {_DEEPEST} levels deep")
     if isinstance(value, list | tuple):
         return 8 + sum(_bound(inner, f"{path}[]") for inner in value)
     if not isinstance(value, Mapping):
