@@ -12,9 +12,11 @@ from unabridged.memory import Memory
 from unabridged.memory.recall import lanes
 from unabridged.memory.recall.kept import documents as kept_documents
 from unabridged.memory.recall.kept import facts, finder, parts
+from unabridged.memory.recall.kept.briefs import briefs_of
 from unabridged.memory.recall.kept.documents import DOCUMENTS, documents_of
 from unabridged.memory.recall.kept.facts import FACTS, ends_of
 from unabridged.memory.recall.kept.finder import Finder, Wanted
+from unabridged.memory.recall.kept.identities import identities_of
 from unabridged.memory.recall.kept.links import links_of
 from unabridged.memory.recall.kept.names import names_of
 from unabridged.memory.where import among, either
@@ -78,6 +80,21 @@ def check(memory):
     documents = view.rows("artifacts", "`role` = 'document'", ["id", "_rowid"]).to_pydict()
     wanted = dict(zip(documents["id"], documents["_rowid"], strict=True))
     assert shelf.places([*wanted, "nothing"]) == wanted
+    artifacts = view.rows("artifacts", None, ["_rowid", "id", "document_id"]).to_pydict()
+    places = sorted(artifacts["_rowid"])
+    wanted_rows = dict(
+        zip(artifacts["_rowid"], zip(artifacts["id"], artifacts["document_id"], strict=True), strict=True)
+    )
+    some = sorted(rng.sample(places, min(5, len(places))))
+    for asked in (some, places, []):
+        assert list(zip(*identities_of(view["artifacts"]).at(asked), strict=True)) == [wanted_rows[at] for at in asked]
+    for table in ("edges", "entities"):
+        kept_rows, columns = briefs_of(view[table], table), ["id", "created_at", "metadata"]
+        stored_rows = view.rows(table, None, ["_rowid", *columns]).to_pylist()
+        at = sorted(row["_rowid"] for row in stored_rows)[::2]
+        by_place = {row["_rowid"]: row for row in stored_rows}
+        assert kept_rows.at([*at, 1 << 60], columns).to_pylist() == [by_place[each] for each in at]
+        assert len(kept_rows.at([1 << 60], columns)) == 0
     parents = view.rows("artifacts", "`role` = 'chunk'", ["parent_id"])["parent_id"].to_pylist()
     assert shelf.chunked([*wanted, "nothing"]) == set(parents)
 
@@ -121,6 +138,19 @@ def test_large_tables_and_stores_without_files_are_asked(memory, monkeypatch):
             assert of(other.store.view()[table]) is None
 
 
+def test_a_large_table_is_kept_from_the_second_question_on(memory, monkeypatch):
+    monkeypatch.setattr(parts, "LARGE", 1)
+    monkeypatch.setattr(parts, "_asked", set())
+    told(memory, [("Ann", "Bob"), ("Bob", "Cy")])
+    first = [hit.id for hit in memory.recall("the note of Bob", threshold=0.0)]
+    known = lanes.holdings(memory.store.view())
+    assert known.__dict__["identities"] is known.__dict__["names"] is None
+    assert [hit.id for hit in memory.recall("the note of Bob", threshold=0.0)] == first
+    assert known.identities is not None
+    assert known.names is not None
+    assert [hit.id for hit in memory.recall("the note of Bob", threshold=0.0)] == first
+
+
 def test_what_is_kept_is_bounded(memory, monkeypatch):
     monkeypatch.setattr(parts, "ROOM", 1)
     told(memory, [("Ann", "Bob")])
@@ -146,8 +176,9 @@ def test_a_finder_finds_rows_by_their_string_whatever_it_hashes_to(monkeypatch):
 @pytest.mark.parametrize("way", ["kept", "asked"])
 def test_r2_what_grounds_hits_is_the_same_kept_or_asked(memory, monkeypatch, way):
     if way == "asked":
-        for name in ("ends_of", "names_of", "links_of", "documents_of"):
+        for name in ("ends_of", "names_of", "links_of", "documents_of", "identities_of"):
             monkeypatch.setattr(lanes, name, lambda _: None)
+        monkeypatch.setattr(lanes, "briefs_of", lambda *_: None)
     told(memory, [("Ann", "Bob"), ("Bob", "Cy")])
     document = memory.add(LONG, chunks=split(LONG, max_tokens=64))
     found = memory.recall("Bob", threshold=0.0)

@@ -167,6 +167,11 @@ class Handle(Pieces, Searches):
         return self._lake.dataset(self._name, self._at)
 
     @property
+    def name(self) -> str:
+        """What the store calls the table."""
+        return self._name
+
+    @property
     def version(self) -> int:
         """The version that it stands at."""
         return self._at

@@ -14,6 +14,7 @@ import numpy as np
 from unabridged.memory.recall.kept.briefs import Briefs, briefs_of
 from unabridged.memory.recall.kept.documents import Documents, documents_of
 from unabridged.memory.recall.kept.facts import Ends, ends_of
+from unabridged.memory.recall.kept.identities import Identities, identities_of
 from unabridged.memory.recall.kept.links import Links, links_of
 from unabridged.memory.recall.kept.names import Names, names_of
 from unabridged.memory.recall.kept.roles import ROLES, Roles, numbers
@@ -77,9 +78,11 @@ Places = tuple[Any, Any]  # of a search: where the rows are, and their scores, b
 
 DOCUMENTS = 5  # whole artifacts that a lane brings: each may be a mebibyte
 DEEP = 1000  # places that one search for several roles brings: at a million, 0.84 of the five nearest documents
+NEAR = 200  # the same where facts and entities are asked for, too: there chunks tell of their documents
 MET = 20_000  # documents that are remembered of a view: 3 MB
 NOTHING: Places = (np.empty(0, dtype=np.uint64), np.empty(0))
 ARTIFACTS = ("passage", "summary", "document")
+GRAPH = frozenset({"fact", "entity"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,18 +128,18 @@ class Asking:
         """Whole artifacts that a lane brings: few, for each may be a mebibyte, unless they are what is asked for."""
         return max(DOCUMENTS, self.depth // 8) if self.indexes <= {"document", "passage"} else DOCUMENTS
 
-    def by_role(
-        self, search: Callable[[str | None, int, bool], Sequence[Places]], *, chunks_tell: bool = False
-    ) -> dict[str, Ranking]:
+    def by_role(self, search: Callable[[str | None, int, bool], Sequence[Places]]) -> dict[str, Ranking]:
         """The artifacts' indexes from one search of all of them; those that it leaves short, from one of their own.
 
-        The search is told which it is: where it goes by a filter of few rows, each row it looks at is dear. Where
-        ``chunks_tell`` of their documents, those left short are searched for only if they are what is asked for.
+        The search is told which it is: where it goes by a filter of few rows, each row it looks at is dear. Documents
+        left short are searched for only if they are what is asked for: their chunks tell of them.
         """
+        alone = self.indexes <= {"document", "passage"}
         wanted = [each for each in ARTIFACTS if each in self.indexes and self.holdings.holds(each)]
         if not wanted:
             return {}
-        depth = max(DEEP, self.depth) if len(wanted) > 1 else self.depth
+        deep = NEAR if self.indexes & GRAPH else DEEP
+        depth = max(deep, self.depth) if len(wanted) > 1 else self.depth
         every = search(self.of_roles({role for each in wanted for role in INDEXES_OF[each][1]}), depth, False)
         roles = [self.holdings.rows.of(rows) for rows, _ in every]
         found: dict[str, Ranking] = {}
@@ -144,7 +147,7 @@ class Asking:
             enough = self.documents if index == "document" else self.depth
             found[index] = _of(INDEXES_OF[index][1], every, roles, enough)
             held = self.holdings.count(INDEXES_OF[index][1])
-            told = chunks_tell and index == "document" and not self.indexes <= {"document", "passage"}
+            told = index == "document" and not alone
             if not told and len(every[0][0]) >= depth and len(found[index]) < min(enough, held):
                 own = search(self.of_roles(INDEXES_OF[index][1]), enough, True)
                 found[index] = _of(INDEXES_OF[index][1], own, [self.holdings.rows.of(rows) for rows, _ in own], enough)
@@ -179,7 +182,17 @@ class Holdings:
         self._view: View = weakref.proxy(view)  # a strong one kept alive every view that was ever asked
         self.split: dict[str, bool] = {}
         self.documents: dict[str, int] = {}
-        self._briefs: dict[tuple[str, ...], Briefs | None] = {}
+        self._briefs: dict[str, Briefs | None] = {}
+        self._asked = 0
+
+    def asked(self) -> None:
+        """Count a question: what is kept of large tables from the second one on is looked for again."""
+        self._asked += 1
+        if self._asked == 2:
+            for name in ("names", "ends", "links", "shelf", "identities"):
+                if self.__dict__.get(name, ...) is None:
+                    del self.__dict__[name]
+            self._briefs = {}
 
     def met(self, documents: Mapping[str, int], split: Mapping[str, bool]) -> None:
         """Remember where some documents are, and whether they have chunks: each is met by many queries."""
@@ -188,14 +201,11 @@ class Holdings:
         self.documents.update(documents)
         self.split.update(split)
 
-    def briefs(self, table: str, columns: Sequence[str]) -> Briefs | None:
-        """Some columns of facts or entities, where they are kept in memory."""
-        if table == "artifacts":
-            return None
-        key = (table, *columns)
-        if key not in self._briefs:
-            self._briefs[key] = briefs_of(self._view[table], table, columns)
-        return self._briefs[key]
+    def briefs(self, table: str) -> Briefs | None:
+        """Facts or entities, where they are kept in memory."""
+        if table not in self._briefs:
+            self._briefs[table] = None if table == "artifacts" else briefs_of(self._view[table], table)
+        return self._briefs[table]
 
     def places(self, ids: Collection[str]) -> dict[str, int]:
         """Where the documents among some ids are, as far as that is known."""
@@ -232,6 +242,11 @@ class Holdings:
     def shelf(self) -> Documents | None:
         """Where documents are, and which have chunks, where that is kept in memory."""
         return documents_of(self._view["artifacts"])
+
+    @cached_property
+    def identities(self) -> Identities | None:
+        """Which artifact is where, where that is kept in memory."""
+        return identities_of(self._view["artifacts"])
 
     @cached_property
     def expiring(self) -> bool:

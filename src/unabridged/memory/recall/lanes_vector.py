@@ -23,8 +23,7 @@ def vector_lane(asking: Asking) -> Mapping[str, Ranking]:
     if asking.vector is None:
         return {}
     found = asking.by_role(
-        lambda where, depth, own: [_nearest(asking, "artifacts", where, depth, OWN if own else None)],
-        chunks_tell=True,
+        lambda where, depth, own: [_nearest(asking, "artifacts", where, depth, OWN if own else None)]
     )
     for index in ("fact", "entity"):
         if index in asking.indexes and asking.holdings.holds(index):

@@ -29,6 +29,7 @@ OPPOSED = 0.25  # the score of what says the opposite: half of a stranger's
 _SAID = 0.6  # share of a statement's other words from which a sentence is about the same
 _SOME = 0.5  # share that is enough where the other says hardly anything else
 _LONGEST = 20_000  # characters in which a contradiction is looked for
+_HELD = 16  # sentences, those that mention most of the statement's words, that are held against it
 _LOOKED_INTO = 8  # sentences, those that say most of the statement's words
 _NEAR = 5  # words between a denial and what it denies: "does not, as far as I know, work" has four
 _SENTENCE = re.compile(r"[^.!?。！？؟\n]+(?:\.\d[^.!?。！？؟\n]*)*")
@@ -117,9 +118,13 @@ def opposed(words: Words, text: str) -> bool:
 
 
 def _touched(words: Words, text: str) -> Iterator[str]:
-    """The sentences of a text that may say a word of the statement."""
+    """The sentences of a text that may say most of the statement's words, in order."""
     said = mentions(words, text)
-    return (match[0] for match in _SENTENCE.finditer(text) if said.between(*match.span()))
+    if said is None:
+        return iter(_SENTENCE.findall(text))
+    told = [(said.between(*match.span()), match) for match in _SENTENCE.finditer(text)]
+    least = sorted((count for count, _ in told if count), reverse=True)[:_HELD][-1:]
+    return (match[0] for count, match in told if least and count >= least[0])
 
 
 def _turned(words: Words, sentence: str) -> bool:

@@ -138,6 +138,7 @@ class Recall:
         if self.meant.degraded:
             self.degraded.append(self.meant.degraded)
         depth, few = self._depths()
+        holdings(self.view).asked()
         self.rows = Rows(self.view, self.settings, vectors=self.meant.vector is not None or self.settings.diversity > 0)
         return Asking(
             view=self.view,

@@ -6,10 +6,13 @@ Of a million chunks a hundred rows are ranked for a query and ten are chosen; wh
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
+from unabridged.memory.recall.kept.identities import IDENTITIES
 from unabridged.memory.recall.kept.roles import ROLES
 from unabridged.memory.recall.lanes import holdings
 from unabridged.memory.schema import columns_of, from_table
@@ -18,8 +21,6 @@ from unabridged.memory.where import among, both, equals
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    import pyarrow as pa
 
     from unabridged.memory.commits import View
     from unabridged.memory.recall.settings import Settings
@@ -73,9 +74,8 @@ class Rows:
         known = self._placed.setdefault(table, {})
         wanted = sorted({place for place in places if place not in known})  # in order: neighbours are read at once
         if wanted:
-            columns = self._columns(table, texts=texts)
-            kept = self._holdings.briefs(table, columns)
-            self._keep(table, kept.at(wanted) if kept is not None else self._view[table].at(wanted, columns))
+            read = self._artifacts if table == "artifacts" else partial(self._standing, table)
+            self._keep(table, read(wanted, self._columns(table, texts=texts)))
         return known
 
     def known(self, table: str, ids: Collection[str], where: str | None) -> list[int]:
@@ -117,8 +117,23 @@ class Rows:
     def whole(self, briefs: Sequence[Brief]) -> dict[str, Any]:
         """The whole records of some rows of one table, by id."""
         table = briefs[0].table
-        rows = self._view[table].at(sorted({each.row for each in briefs}), columns_of(table))
+        rows = self._standing(table, sorted({each.row for each in briefs}), columns_of(table))
         return {record.id: record for record in from_table(table, rows)}
+
+    def _standing(self, table: str, places: Sequence[int], columns: Sequence[str]) -> pa.Table:
+        kept = self._holdings.briefs(table)
+        return (kept or self._view[table]).at(places, columns)
+
+    def _artifacts(self, places: Sequence[int], columns: Sequence[str]) -> pa.Table:
+        """Artifacts by places that are in order; who they are is known of many without reading it."""
+        kept = self._holdings.identities
+        if kept is None:
+            return self._view["artifacts"].at(places, columns)
+        rest = [name for name in columns if name not in IDENTITIES.columns]
+        rows = self._view["artifacts"].at(places, rest) if rest else pa.table({"_rowid": pa.array(places, pa.uint64())})
+        for name, values in zip(IDENTITIES.columns, kept.at(rows["_rowid"].to_numpy()), strict=True):
+            rows = rows.append_column(name, pa.array(values, pa.string()))
+        return rows
 
     def _columns(self, table: str, *, texts: bool) -> list[str]:
         columns = [*_COLUMNS[table]]

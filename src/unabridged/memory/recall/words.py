@@ -164,32 +164,32 @@ def coverage(words: Words, text: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Mentions:
-    """Where a text may say a word of a query: what part of it is worth to be held against the query."""
+    """Where a text may say the words of a query, in order: what part of it is worth to be held against the query."""
 
-    places: Sequence[int] | None  # in order; not known, it may be anywhere
+    places: Sequence[int]
+    names: Sequence[str]
 
-    def between(self, start: int, end: int) -> bool:
-        """Whether a word may begin among some characters."""
-        if self.places is None:
-            return True
-        at = bisect_left(self.places, start)
-        return at < len(self.places) and self.places[at] < end
+    def between(self, start: int, end: int) -> int:
+        """How many different words may begin among some characters."""
+        first, last = bisect_left(self.places, start), bisect_left(self.places, end)
+        return len(set(self.names[first:last])) if first < last else 0
 
 
-def mentions(words: Words, text: str) -> Mentions:
-    """Where a text may say a word of the query.
+def mentions(words: Words, text: str) -> Mentions | None:
+    """Where a text may say a word of the query; ``None`` where it may do so anywhere.
 
     >>> known = mentions(words_in("Who runs the café?"), "Cafés are run. They close.")
-    >>> known.between(0, 14), known.between(14, 26), mentions(words_in("wifi"), "My wi-fi.").between(0, 1)
-    (True, False, True)
+    >>> known.between(0, 14), known.between(14, 26), mentions(words_in("wifi"), "My wi-fi.")
+    (2, 0, None)
     """
     sought, body = _sought(words), plain(text)
     if len(body) != len(text):
-        return Mentions(None)
+        return None
     places = {name: list(_places(body, name)) for name in sought.names}
     if sought.hidden(body, {name for name, each in places.items() if each}):
-        return Mentions(None)
-    return Mentions(sorted(at for each in places.values() for at in each))
+        return None
+    every = sorted((at, name) for name, each in places.items() for at in each)
+    return Mentions([at for at, _ in every], [name for _, name in every])
 
 
 def _unsaid(words: Words, body: str) -> list[str]:
