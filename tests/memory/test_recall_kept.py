@@ -139,7 +139,7 @@ def test_large_tables_and_stores_without_files_are_asked(memory, monkeypatch):
 
 
 def test_a_large_table_is_kept_from_the_second_question_on(memory, monkeypatch):
-    monkeypatch.setattr(parts, "LARGE", 1)
+    monkeypatch.setattr(parts, "LARGE", 0)
     monkeypatch.setattr(parts, "_asked", set())
     told(memory, [("Ann", "Bob"), ("Bob", "Cy")])
     first = [hit.id for hit in memory.recall("the note of Bob", threshold=0.0)]
