@@ -591,3 +591,12 @@ def test_a_call_that_waits_when_all_has_ended_gives_its_place_back(bench: Bench)
             assert all(len(each.result(timeout=20).failed) == 20 for each in done)
         assert server.total < 20
         embedder.close()
+
+
+def test_a_place_where_no_job_can_be_kept_is_told_by_its_setting(bench: Bench) -> None:
+    file = bench.folder / "a file"
+    file.write_text("words")
+    for folder in (file, file / "jobs"):
+        settings = replace(bench.settings(bench.parquet(3), bench.out("out.parquet")), folder=str(folder))
+        with pytest.raises(ConfigError, match=r"folder: jobs cannot be kept in .*a file.*: not a directory"):
+            run_job(settings)

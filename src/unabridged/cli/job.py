@@ -32,6 +32,7 @@ from unabridged.cli.job_options import (
     Id,
     Ignore,
     Inputs,
+    JobId,
     Keep,
     MaxCost,
     MaxRequests,
@@ -148,7 +149,7 @@ def _run(  # noqa: PLR0917 typer makes an option of each
 
 @app.command("retry", no_args_is_help=True)
 def _retry(
-    job: Annotated[str, typer.Argument(help="The job's id, as `unabridged job list` shows it.")],
+    job: JobId,
     folder: Folder = None,
     batch: Batch = False,
     processes: Processes = None,
@@ -166,7 +167,7 @@ def _retry(
 
 @app.command("resume", no_args_is_help=True)
 def _resume(
-    job: Annotated[str, typer.Argument(help="The job's id, as `unabridged job list` shows it.")],
+    job: JobId,
     folder: Folder = None,
     batch: Batch = False,
     processes: Processes = None,
@@ -208,9 +209,7 @@ def _list(folder: Folder = None, as_json: Json = False) -> None:
 
 
 @app.command("status", no_args_is_help=True)
-def _status(
-    job: Annotated[str, typer.Argument(help="The job's id.")], folder: Folder = None, as_json: Json = False
-) -> None:
+def _status(job: JobId, folder: Folder = None, as_json: Json = False) -> None:
     """How far a job is, running or not: rows, requests, cost, and failures by cause."""
     from unabridged.jobs.state import read_job
 
@@ -220,7 +219,7 @@ def _status(
 
 @app.command("show", no_args_is_help=True)
 def _show(
-    job: Annotated[str, typer.Argument(help="The job's id.")],
+    job: JobId,
     folder: Folder = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Failed rows to show.")] = 20,
     as_json: Json = False,

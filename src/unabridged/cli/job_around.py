@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unabridged.cli.console import note
-from unabridged.cli.job_options import Folder  # noqa: TC001 typer reads it
+from unabridged.cli.job_options import Folder, JobId  # noqa: TC001 typer reads them
 
 if TYPE_CHECKING:
     import threading
@@ -133,7 +133,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _report(
-    job: Annotated[str, typer.Argument(help="The job's id, as `unabridged job list` shows it.")],
+    job: JobId,
     output: Annotated[
         str | None, typer.Option("--output", "-o", help="The page's file; default: report.html in the job's folder.")
     ] = None,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Chosen", "chosen"]
 
+JobId = Annotated[str, typer.Argument(help="The job's id, as `unabridged job list` shows it.")]
 Inputs = Annotated[list[str] | None, typer.Argument(metavar="PATH…", help="A job file (.json), or what is read.")]
 Output = Annotated[
     str | None,

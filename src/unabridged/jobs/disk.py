@@ -1,4 +1,4 @@
-"""A full disk, in one form and with the place that is full, whichever library was writing."""
+"""Through to the disk; and a disk that is full, in one form, whichever library was writing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["on_disk"]
+__all__ = ["on_disk", "synced"]
 
 _PAGE = 1 << 16  # a WAL's index takes 32 KB at once
 _FULL = re.compile(r"no space left|disk is full|quota exceeded", re.IGNORECASE)
@@ -34,6 +34,15 @@ def on_disk(path: str | Path) -> Iterator[None]:
         if _FULL.search(str(error)) is None and not (isinstance(error, sqlite3.Error) and _has_no_room(path)):
             raise
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from None
+
+
+def synced(path: Path) -> None:
+    """Through to the disk: a rename may not outrun the contents."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _has_no_room(path: str | Path) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from unabridged.errors import ConfigError, JobError
-from unabridged.jobs.disk import on_disk
+from unabridged.jobs.disk import on_disk, synced
 from unabridged.jobs.lines import json_line
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class _Target:
         """Finish and put the output in its place."""
         self._refuse_nothing()
         self._close()
-        _sync(self._hidden)
+        synced(self._hidden)
         self._hidden.replace(self.target)
         return self.target
 
@@ -277,7 +277,7 @@ class _Numpy(_Target):
         """The ids first: a ``.npy`` is never there without them."""
         self._refuse_nothing()
         self._close()
-        _sync(self._hidden_ids)
+        synced(self._hidden_ids)
         self._hidden_ids.replace(ids_file(self.target))
         return super().commit()
 
@@ -376,15 +376,6 @@ def _hidden_beside(target: Path) -> Path:
     """A name of our own in the same folder, so that the rename stays on one disk."""
     stem = re.sub(r"[^\w.-]", "_", target.name)[:80]
     return target.with_name(f".{stem}.{secrets.token_hex(4)}.part")
-
-
-def _sync(path: Path) -> None:
-    """Through to the disk: a rename may not outrun the contents."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _remove(path: Path) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from unabridged.jobs.disk import on_disk
+from unabridged.jobs.disk import on_disk, synced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,7 +40,7 @@ class Staging:
             with on_disk(target):
                 with pa.OSFile(str(hidden), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
                     writer.write_table(table, max_chunksize=_BATCH)
-                _sync(hidden)
+                synced(hidden)
                 hidden.replace(target)
         except BaseException:
             hidden.unlink(missing_ok=True)
@@ -75,11 +74,3 @@ class Staging:
     def bytes(self) -> int:
         """How large all blocks are."""
         return sum(path.stat().st_size for path in self.folder.iterdir())
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
