@@ -299,6 +299,8 @@ def test_sessions_inferences_vectors_and_settings_tell_what_there_is(looking):
     page = looking.go("settings")
     page.get_by_role("heading", name="In force").wait_for()
     assert "********" in page.inner_text("main")
+    threshold = page.get_by_role("row").filter(has_text="recall threshold")
+    assert threshold.locator("td").nth(1).inner_text() == "0.5", "not rounded"
 
 
 def test_jobs_are_followed_live(looking, tmp_path, monkeypatch):
@@ -526,6 +528,39 @@ def test_a_server_with_keys_asks_for_one_and_keeps_it_in_the_tab(browser, tmp_pa
         made.close()
 
 
+def test_a_key_that_opens_nothing_or_not_this_can_be_given_anew(browser, tmp_path):
+    from on_a_port import on_a_port
+    from page_serving import application
+
+    from unabridged.server.keys import KeyFile
+
+    file = KeyFile(tmp_path / "keys.json")
+    _, reads = file.add("reader", scopes=("read",))
+    _, all_ = file.add("admin", scopes=("admin",))
+    with on_a_port(application(tmp_path)) as root:
+        made = Looking(browser, root)
+        page = made.page
+
+        def give(key):
+            page.get_by_role("dialog", name="A key, please").get_by_label("Key").fill(key)
+            page.get_by_role("button", name="Open").click()
+
+        page.goto(f"{root}/#/settings")
+        page.get_by_role("dialog").get_by_text("unabridged serve keys add").wait_for()
+        give("wrong-key-of-some-length")
+        page.get_by_text("wrong, expired or revoked").wait_for()
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name="Give another key").click()
+        page.get_by_role("dialog").get_by_text("This server asks for a key").wait_for()
+        give(reads)
+        page.get_by_role("alert").get_by_text("lacks the right 'admin'").wait_for()
+        page.get_by_role("button", name="Give another key").click()
+        give(all_)
+        page.get_by_role("heading", name="In force").wait_for()
+        made.faults.clear()  # the browser tells of each 401 and 403
+        made.close()
+
+
 def test_a_server_that_is_gone_is_told_of(looking):
     page = looking.go("preview")
     page.wait_for_selector(".chunk")
@@ -556,9 +591,14 @@ def test_an_empty_memory_says_what_comes(browser, tmp_path):
             "sessions": "No sessions",
             "vectors": "No vectors",
             "inferences": "No model was called yet",
-            "search?q=x": "Nothing that fits",
+            "search?q=x": "Nothing remembered yet",
         }.items():
             made.go(view).get_by_text(words).first.wait_for()
+        page = made.go("artifacts")
+        page.get_by_text("unabridged remember notes.md").wait_for()
+        assert not page.get_by_role("region", name="Text", exact=True).is_visible(), "nothing is there to choose"
+        app.state.server.memory("default").add("The boiler is serviced every May.")
+        made.go("search?q=violin+concerto").get_by_text("Nothing that fits").wait_for()
         made.close()
 
 

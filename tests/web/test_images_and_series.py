@@ -111,6 +111,26 @@ def test_images_are_found_from_their_text_their_entity_and_their_session(looking
     until(page, "document.querySelectorAll('.thumb-link').length === 4")
 
 
+def test_a_large_file_is_not_fetched_to_be_shown_small(looking, told, app):
+    """Only where somebody opens it; what is small is fetched as it comes into sight."""
+    memory = app.state.server.memory("default")
+    large = memory.images.add(png(4, 4) + bytes(2_200_000), caption="A large one")
+    try:
+        fetched = []
+        looking.page.on("request", lambda asked: fetched.append(asked.url) if "/content" in asked.url else None)
+        page = looking.go("images")
+        thumb = page.locator(f".thumb-link[data-id='{large.id}']")
+        assert " ".join(thumb.inner_text().split()) == "PNG, 2.2 MB A large one"
+        page.locator(".thumb canvas").first.wait_for()
+        assert fetched
+        assert not [url for url in fetched if large.id in url]
+        thumb.click()
+        page.locator(".picture").wait_for()
+        assert [url for url in fetched if large.id in url]
+    finally:
+        memory.images.delete([large.id])
+
+
 def test_no_images_and_a_missing_one_are_told_of(looking, told):
     looking.go("images?dataset=crowd").get_by_text("No images").wait_for()
     looking.go("images/nothing").get_by_role("alert").wait_for()

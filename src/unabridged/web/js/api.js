@@ -17,9 +17,15 @@ export class Problem extends Error {
 export const currentDataset = () => dataset ?? "default";
 export function useDataset(name) { dataset = name; }
 
+/** Another key, where the one that was given opens nothing, or not this; the view is then drawn anew. */
+export async function anotherKey() {
+  if (await keyAsker?.(false)) dispatchEvent(new Event("hashchange"));
+}
+
 /** Who is asked for a key when the server wants one: a function that resolves to true once there is one. */
 export function askKeyWith(asker) { keyAsker = asker; }
 export const keepKey = (key) => { try { sessionStorage.setItem(KEY, key); } catch { kept.key = key; } };
+const forgetKey = () => { kept.key = null; try { sessionStorage.removeItem(KEY); } catch { /* it was never there */ } };
 const kept = { key: null };
 const key = () => { try { return sessionStorage.getItem(KEY) ?? kept.key; } catch { return kept.key; } };
 
@@ -45,7 +51,12 @@ async function send(method, path, { query, body, raw, signal, headers } = {}) {
     if (error.name === "AbortError") throw error;
     throw new Problem(0, "The server does not answer. Is it still running?", "unreachable");
   }
-  if (reply.status === 401 && keyAsker && await keyAsker(Boolean(key()))) return send(method, path, { query, body, raw, signal, headers });
+  if (reply.status === 401) {
+    const wrong = Boolean(key());
+    if (wrong && shown.Authorization !== `Bearer ${key()}`) return send(method, path, { query, body, raw, signal, headers }); // one was given meanwhile
+    if (wrong) forgetKey();
+    if (keyAsker && await keyAsker(wrong)) return send(method, path, { query, body, raw, signal, headers });
+  }
   if (!reply.ok) throw await problem(reply);
   return reply;
 }

@@ -2,7 +2,7 @@
 
 import { askKeyWith, currentDataset, get, keepKey, memory, useDataset } from "./api.js";
 import { announce, fill, h } from "./dom.js";
-import { button, dialog, field, icon, note, select } from "./parts.js";
+import { button, dialog, failed, field, icon, select } from "./parts.js";
 import { cloudOf, go, graphOf, link, place } from "./route.js";
 
 const VIEWS = [
@@ -51,7 +51,7 @@ async function show() {
     shown = { path: view.path, dataset: currentDataset(), ...parts };
   } catch (error) {
     if (mine !== turn) return;
-    fill(main, heading, note(`This view could not be shown: ${error.message}`, "bad"));
+    fill(main, heading, failed(error, "This view could not be shown: "));
     console.error(error);
   }
   if (!first && !main.contains(document.activeElement)) heading.focus({ preventScroll: true });
@@ -120,8 +120,8 @@ askKeyWith((wrong) => {
   asking ??= new Promise((resolve) => {
     const input = h("input", { type: "password", autocomplete: "off", spellcheck: "false", required: true });
     const form = h("form", { class: "stack", onSubmit: (event) => { event.preventDefault(); keepKey(input.value.trim()); shownDialog.returnValue = "kept"; shownDialog.close("kept"); } },
-      h("p", {}, wrong ? "That key does not open this server." : "This server asks for a key. It stays in this tab and is forgotten with it."),
-      field("Key", input), h("div", { class: "line" }, button("Open", null, { kind: "main", type: "submit" })));
+      h("p", {}, wrong ? "That key does not open this server: it is wrong, expired or revoked." : "This server asks for a key. It stays in this tab and is forgotten with it."),
+      field("Key", input), h("p", { class: "small muted" }, "Whoever runs the server makes one: ", h("code", { class: "breaks" }, "unabridged serve keys add NAME --scope read")), h("div", { class: "line" }, button("Open", null, { kind: "main", type: "submit" })));
     const shownDialog = dialog("A key, please", form);
     shownDialog.addEventListener("close", () => { asking = null; resolve(shownDialog.returnValue === "kept"); });
     input.focus();

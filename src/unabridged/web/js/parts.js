@@ -1,5 +1,6 @@
 // Parts that several views are made of.
 
+import { anotherKey } from "./api.js";
 import { announce, append, fill, h, s, unique } from "./dom.js";
 import { number } from "./format.js";
 
@@ -75,6 +76,9 @@ export const chip = (text, kind = "", tone = null) =>
 export const note = (text, kind = "") => h("div", { class: ["note", kind], role: kind === "bad" ? "alert" : null }, text);
 export const busy = (text = "Reading …") => h("div", { class: "busy", role: "status" }, text);
 export const empty = (title, text, ...more) => h("div", { class: "empty" }, h("h2", {}, title), text && h("p", {}, text), more);
+/** What an empty memory says: what would be here, and how a text gets into it. */
+export const unwritten = (title, text) => empty(title, `${text} The command line, the HTTP API and agents remember texts:`,
+  h("code", { class: "breaks" }, "unabridged remember notes.md"), h("code", { class: "breaks" }, 'POST /v1/gb/remember {"text": "…"}'));
 
 export const figures = (pairs) =>
   h("dl", { class: "figures" }, pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", { class: "num" }, value))));
@@ -103,11 +107,17 @@ export async function shown(place, work, draw, { what = "Reading …", still = (
   } catch (error) {
     clearTimeout(waits);
     if (error.name === "AbortError" || !still()) return;
-    fill(place, h("div", { class: "stack tight" }, note(error.message, "bad"), passing(error) ? h("div", { class: "line" }, button("Try again", () => dispatchEvent(new Event("hashchange")), { kind: "little" })) : null));
+    fill(place, failed(error));
     announce(error.message);
     if (error.status === undefined) console.error(error);
   }
 }
+
+/** What went wrong, and what may help: to ask again, or to give another key. */
+export const failed = (error, before = "") => h("div", { class: "stack tight" }, note(`${before}${error.message}`, "bad"),
+  passing(error) ? h("div", { class: "line" }, button("Try again", () => dispatchEvent(new Event("hashchange")), { kind: "little" })) : null,
+  otherKey(error) ? h("div", { class: "line" }, otherKey(error)) : null);
+const otherKey = (error) => (error.status === 401 || error.status === 403 ? button("Give another key", anotherKey, { kind: "little" }) : null);
 
 /** Whether asking once more may help: nobody answered, or the server is busy or at fault. */
 const passing = (error) => error.status === 0 || error.status === 429 || error.status >= 500;
@@ -153,7 +163,7 @@ export function growing(list, get, draw, { none = null, counted = null } = {}) {
       if (counted) counted(count, cursor);
       if (cursor && watch) watch.observe(place);
     } catch (error) {
-      if (error.name !== "AbortError") fill(place, note(error.message, "bad"), button("Try again", more, { kind: "little" }));
+      if (error.name !== "AbortError") fill(place, note(error.message, "bad"), button("Try again", more, { kind: "little" }), otherKey(error));
     } finally {
       asking = false;
     }

@@ -9,6 +9,7 @@ import { bytes } from "./format.js";
 import { link } from "./route.js";
 
 const AT_ONCE = 4; // fetched together
+const MOST = 2 << 20; // bytes of a file that is fetched to be shown small: the server keeps files as they came, and no smaller ones
 const TALL = 320; // pixels of a small one: twice what it takes on the page, for dense screens
 const kept = new Map(); // small ones, by what they are made of: going back and forth fetches none twice
 const KEPT = 300;
@@ -18,9 +19,13 @@ export const kindOf = (image) => image.media_type.replace("image/", "").replace(
 
 const content = (image) => memory.blob(`images/${part(image.id)}/content`);
 
-/** A small picture, fetched once it is in sight; `watch` is one that `watching()` made. */
+/** A small picture, fetched once it is in sight, or its kind and size where the file is large; `watch` is of `watching()`. */
 export function small(image, watch) {
   const place = h("span", { class: "thumb", role: "img", "aria-label": named(image) });
+  if (image.size > MOST) {
+    fill(place, h("span", { class: "small muted" }, `${kindOf(image)}, ${bytes(image.size)}`));
+    return place;
+  }
   place.load = async () => {
     try {
       if (!kept.has(image.sha256)) keep(image.sha256, await made(image));

@@ -3,7 +3,7 @@
 import { memory, part } from "../api.js";
 import { append, bring, fill, h } from "../dom.js";
 import { moment, number, opening, plural } from "../format.js";
-import { chip, empty, growing, note, select, shown } from "../parts.js";
+import { chip, empty, growing, note, select, shown, unwritten } from "../parts.js";
 import { strip } from "../pictures.js";
 import { byteIndex, reader, reveal } from "../reader.js";
 import { go, link, place } from "../route.js";
@@ -19,7 +19,9 @@ export default async function artifacts(root, { heading, rest, query, still }) {
   const filters = { session_id: query.get("session"), kind: query.get("kind"), newest_first: query.get("oldest") ? null : true };
   const count = h("span", { class: "muted" });
   const list = growing(tree, (cursor) => memory.get("artifacts", { role: "document", limit: PAGE, cursor, ...filters }),
-    (one) => node(one, 1, () => chosen), { none: empty("Nothing remembered yet", "Texts appear here once they are remembered.") });
+    (one) => node(one, 1, () => chosen), {
+      none: filters.session_id || filters.kind ? empty("No such texts", "None fits all of what was chosen.") : unwritten("Nothing remembered yet", "Texts appear here with their chunks and summaries."),
+      counted: (found) => { pane.hidden = !found && !chosen; } });
   const order = select([["", "Newest first"], ["1", "Oldest first"]], query.get("oldest") ?? "", (value) => go("artifacts", chosen ? [chosen] : [], { ...Object.fromEntries(query), oldest: value }), { "aria-label": "Order" });
   const kinds = select([["", "Any kind"], ["knowledge", "Knowledge"], ["memory", "Memory"]], query.get("kind") ?? "", (value) => go("artifacts", [], { kind: value, session: query.get("session") }), { "aria-label": "Kind" });
   fill(root, h("div", { class: "head" }, heading, count), h("div", { class: "artifact-layout" },

@@ -19,7 +19,7 @@ export default async function images(root, { heading, rest, query, still }) {
   const list = growing(grid, (cursor) => memory.get("images", { ...filters, limit: PAGE, cursor, newest_first: true }),
     (one) => h("li", {}, h("a", { class: "thumb-link", href: link("images", one.id, kept), "aria-current": String(one.id === chosen), data: { id: one.id } },
       small(one, watch), h("span", { class: "one-line small", dir: "auto" }, one.caption || kindOf(one)))),
-    { none: empty("No images", "An image that is remembered with a text, or by itself, appears here with what it shows.") });
+    { none: empty("No images", "An image that is remembered with a text, or by itself, appears here with what it shows."), counted: (found) => { pane.hidden = !found && chosen === null; } });
   const narrowed = filters.session_id || filters.artifact
     ? h("header", { class: "line" }, chip(filters.session_id ? `session ${filters.session_id}` : "of one text"), h("a", { class: "button little", href: link("images") }, "All images")) : null;
   fill(root, h("div", { class: "head" }, heading), h("div", { class: "artifact-layout" },

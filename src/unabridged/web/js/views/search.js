@@ -3,7 +3,7 @@
 import { memory } from "../api.js";
 import { announce, bring, fill, h } from "../dom.js";
 import { date, number, plural } from "../format.js";
-import { bar, button, chip, empty, field, icon, note, select, shown } from "../parts.js";
+import { bar, button, chip, empty, field, icon, note, select, shown, unwritten } from "../parts.js";
 import { go, link } from "../route.js";
 import { documentPane } from "./document.js";
 
@@ -42,9 +42,13 @@ export default async function search(root, { heading, query, still }) {
   }, { what: "Searching …", still });
 }
 
-function drawn(found, pane, still) {
+/** Whether the memory holds no text at all; then no other words would find anything. */
+const unwrittenYet = async () => !(await memory.get("artifacts", { limit: 1, text: false })).items.length;
+
+async function drawn(found, pane, still) {
+  pane.hidden = !found.hits.length;
   if (!found.hits.length) {
-    fill(pane, null);
+    if (!found.below && await unwrittenYet()) return unwritten("Nothing remembered yet", "What is remembered can be searched here.");
     return [degraded(found), empty("Nothing that fits", found.below ? `${plural(found.below, "candidate")} came up and had too little to do with it.` : "Try other words, or fewer of them.")];
   }
   const rows = found.hits.map((hit, at) => {

@@ -22,7 +22,7 @@ export default async function series(root, { heading, rest, query, still }) {
   const rows = growing(list, (cursor) => memory.get("series", { session_id: session, limit: 50, cursor, newest_first: true }), (one) => h("li", {},
     h("a", { class: "row-link", href: link("series", one.id, { session }), "aria-current": String(one.id === chosen), data: { id: one.id } },
       h("span", { dir: "auto", class: "breaks" }, one.name), h("span", { class: "small muted" }, [one.unit && `in ${one.unit}`, `since ${moment(one.created_at)}`].filter(Boolean).join(" · ")))),
-  { none: empty("No series", "Figures that are remembered with their times, such as a weight or a price, appear here.") });
+  { none: empty("No series", "Figures that are remembered with their times, such as a weight or a price, appear here."), counted: (found) => { pane.hidden = !found && chosen === null; } });
   const narrowed = session ? h("header", { class: "line" }, chip(`session ${session}`), h("a", { class: "button little", href: link("series") }, "All series")) : null;
   fill(root, h("div", { class: "head" }, heading), h("div", { class: "artifact-layout" },
     h("section", { class: "panel stack-list", "aria-label": "All series" }, narrowed, list, h("div", { class: "padded-in" }, rows.place)), pane));

@@ -3,7 +3,7 @@
 import { memory } from "../api.js";
 import { bring, fill, h } from "../dom.js";
 import { money, moment, number, opening, plural } from "../format.js";
-import { empty, figures, growing, shown } from "../parts.js";
+import { empty, figures, growing, shown, unwritten } from "../parts.js";
 import { strip } from "../pictures.js";
 import { link } from "../route.js";
 
@@ -13,7 +13,7 @@ export default async function sessions(root, { heading, rest, still }) {
   const pane = h("section", { class: "stack", "aria-label": "Session" });
   const rows = growing(list, (cursor) => memory.get("sessions", { limit: 50, cursor, newest_first: true }), (one) => h("li", {},
     h("a", { class: "row-link", href: link("sessions", one.id), "aria-current": String(one.id === chosen), data: { id: one.id } }, h("span", { dir: "auto", class: "breaks" }, one.id), h("span", { class: "small muted" }, `since ${moment(one.created_at)}`))),
-  { none: empty("No sessions", "A text that is remembered with a session appears under it.") });
+  { none: unwritten("No sessions", "A text that is remembered with a session appears under it."), counted: (found) => { pane.hidden = !found && chosen === null; } });
   fill(root, h("div", { class: "head" }, heading), h("div", { class: "artifact-layout" }, h("section", { class: "panel stack-list", "aria-label": "Sessions" }, list, h("div", { class: "padded-in" }, rows.place)), pane));
   const listed = rows.first();
   let turn = 0;

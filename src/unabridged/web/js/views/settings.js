@@ -2,7 +2,7 @@
 
 import { get } from "../api.js";
 import { fill, h } from "../dom.js";
-import { number } from "../format.js";
+import { figure, number } from "../format.js";
 import { chip, note, shown, table } from "../parts.js";
 
 export default async function settings(root, { heading, still }) {
@@ -12,11 +12,13 @@ export default async function settings(root, { heading, still }) {
     h("section", { class: "panel", "aria-label": "In force" }, h("header", {}, h("h2", {}, "In force"), chip(`version ${found.version}`)),
       table("Figures in force", [
         { name: "What", value: (one) => one.name },
-        { name: "Value", value: (one) => h("span", { class: "value-cell num" }, typeof one.value === "number" ? number(one.value) : one.value === null ? "–" : String(one.value), one.unit ? ` ${one.unit}` : "") },
+        { name: "Value", value: (one) => h("span", { class: "value-cell num" }, typeof one.value === "number" ? valueOf(one.value) : one.value === null ? "–" : String(one.value), one.unit ? ` ${one.unit}` : "") },
         { name: "Where it comes from", value: (one) => h("span", { class: "muted" }, one.origin) }], found.figures)),
     found.notes.map((line) => note(line, "warn")),
     h("section", { class: "panel", "aria-label": "Settings" }, h("header", {}, h("h2", {}, "Settings, as a file would write them")), h("div", { class: "padded-in" }, tree(found.settings)))], { still });
 }
+
+const valueOf = (value) => (Number.isInteger(value) ? number(value) : figure(value)); // a threshold of 0.5 is not 1
 
 function tree(value, level = 0) {
   if (value === null || typeof value !== "object") return h("span", { class: ["value", String(value) === "********" && "masked"] }, value === null ? "null" : typeof value === "string" ? value : JSON.stringify(value));
