@@ -68,6 +68,30 @@ def test_a_fact_holds_to_the_microsecond(say):
         assert known == [0, 1]
 
 
+@pytest.mark.parametrize("dated", [False, True])
+def test_case_35_a_clock_that_was_set_back_turns_no_fact_round(dated):
+    """What the memory is told later ends what it knew, unless either has a date of its own."""
+    with Memory.open("memory://") as memory:
+        found = {}
+        for city, ahead in (("Berlin", dt.timedelta(days=1)), ("Paris", dt.timedelta(0))):
+            with memory.write() as tx:
+                tx.gathered.created_at += ahead
+                note = tx.artifact(f"Alice lives in {city}")
+                one, two = tx.entity("Alice", "person", artifact=note), tx.entity(city, "city", artifact=note)
+                given = {"valid_at": "2020-01-01"} if dated and city == "Paris" else {}
+                edge = tx.edge(one, "lives in", two, artifact=note, **given)
+                for known in found.values():
+                    tx.contradict(known, by=edge)
+            found[city] = tx.stored(edge)
+        ends = {city: memory.edges.get(edge.id).invalid_at for city, edge in found.items()}
+        if dated:  # a backdated fact ends by itself, when the other begins
+            assert ends == {"Berlin": None, "Paris": found["Berlin"].created_at}
+        else:
+            assert ends == {"Berlin": found["Paris"].created_at, "Paris": None}
+            assert [edge.id for edge in memory.edges.list()] == [found["Paris"].id]
+        memory.verify().raise_if_broken()
+
+
 # -- files that go while they are counted ---------------------------------------------------------------
 
 

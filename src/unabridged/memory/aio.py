@@ -105,6 +105,14 @@ class AsyncMemory:
         """As :meth:`Memory.withdraw`."""
         return await asyncio.to_thread(self.sync.withdraw, **options)
 
+    async def end(self, edge: Any, **given: Any) -> Any:
+        """As :meth:`Memory.end`."""
+        return await asyncio.to_thread(self.sync.end, edge, **given)
+
+    async def forget(self, ids: Any, **options: Any) -> Any:
+        """As :meth:`Memory.forget`."""
+        return await asyncio.to_thread(self.sync.forget, ids, **options)
+
     async def erase(self, **options: Any) -> Erasure:
         """As :meth:`Memory.erase`."""
         return await asyncio.to_thread(self.sync.erase, **options)

@@ -266,7 +266,8 @@ class _Settling:
             new = self._edge(contradiction.by)
             if new.id == old.id:
                 raise InputError("contradict: an edge that restates another one cannot contradict it")
-            return contradicted(old, new)
+            told = self.done.new_edges
+            return contradicted(old, new, later=new.id in told and old.id not in told)
         at = contradiction.at or self.gathered.created_at
         if old.valid_at is not None and at < old.valid_at:
             raise InputError("close: at lies before valid_at; a fact cannot end before it begins")

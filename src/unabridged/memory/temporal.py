@@ -38,17 +38,19 @@ def start(edge: Edge) -> dt.datetime:
     return edge.created_at if edge.stated_invalid_at is None else min(edge.created_at, edge.stated_invalid_at)
 
 
-def contradicted(old: Edge, new: Edge) -> Closing | None:
+def contradicted(old: Edge, new: Edge, *, later: bool = False) -> Closing | None:
     """Which of two contradicting facts ends, and when; ``None`` if they never held at one time.
 
     A backdated fact closes itself, not the newer one (DESIGN §5, SPEC A9). One that tells the end of what is
-    between the same two ("worked there until 2021") ends the known one then.
+    between the same two ("worked there until 2021") ends the known one then. ``later``: the memory was told the new
+    one later, so that of two without a date the old one ends, whatever the clocks of their writers said.
     """
     told = new.stated_invalid_at
     if told is not None and {old.source_id, old.target_id} == {new.source_id, new.target_id}:
         over = told < start(old) or (old.invalid_at is not None and old.invalid_at <= told)
         return None if over else Closing(old, new, told)
-    first, second = (old, new) if start(old) <= start(new) else (new, old)
+    undated = old.valid_at is None and new.valid_at is None and new.stated_invalid_at is None
+    first, second = (old, new) if start(old) <= start(new) or (later and undated) else (new, old)
     at = start(second)
     apart = any(each.invalid_at is not None and each.invalid_at <= at for each in (first, second))
     return None if apart else Closing(first, second, at)
