@@ -1,6 +1,7 @@
 """``unabridged recall``, ``query``, ``memory timeline`` and ``memory evaluate``."""
 
 import json
+import re
 
 import pytest
 
@@ -58,11 +59,35 @@ def test_a_question_answered_by_a_chat_model(uri, capsys):
     told = json.loads(capsys.readouterr().out)
     assert told["known"] is None, "nobody has answered"
     assert told["degraded"][-1]["advice"].startswith("--chat MODEL")
+
+
+def test_without_a_chat_model_the_nearest_sentences_stand_with_their_places(uri, capsys):
     assert run(["query", "Where does Alice work?", "--uri", uri]) == 0
     out, err = capsys.readouterr()
     assert "no chat model is configured: these are the passages, and no answer; --chat MODEL" in err
-    assert "Alice" in out
-    assert "--bytes" in out, "where each passage stands"
+    assert "Alice works at Acme" in out.splitlines()[0]
+    assert len(out) < 600, "not the whole of a text that has twenty sentences"
+    places = [line.split() for line in out.splitlines() if "--bytes" in line]
+    artifact, _, span = places[-1][:3]
+    assert run(["memory", "show", artifact, "--bytes", span, "--uri", uri]) == 0
+    assert capsys.readouterr().out.startswith("Alice works at Acme")
+
+
+def test_where_nothing_is_found_and_nobody_can_be_asked_that_is_said(uri, capsys):
+    assert run(["query", "Who composed the violin concerto?", "--uri", uri]) == 0
+    out, err = capsys.readouterr()
+    assert out == "Nothing near the question was found, and nobody was asked.\n"
+    assert "does not know" not in out + err
+    assert "--chat MODEL" in err
+
+
+def test_many_passages_are_five_sentences_and_a_count(tmp_path, capsys):
+    with Memory.open(tmp_path / "m") as memory:
+        memory.add_many([f"The boiler number {n} is serviced in May." for n in range(8)])
+    assert run(["query", "When is the boiler serviced?", "--uri", str(tmp_path / "m")]) == 0
+    out = capsys.readouterr().out
+    assert len([line for line in out.splitlines() if re.match(r"\d\. ", line)]) == 5
+    assert "3 more: `unabridged recall` shows them" in out
 
 
 def test_a_timeline_and_an_evaluation(uri, tmp_path, capsys):

@@ -23,6 +23,7 @@ _WIDTH = 96  # characters of a line; terminals have 80 to 120
 _LINES = 6  # of a hit's text
 _SENTENCES = 5  # in place of an answer
 _OF_SENTENCE = 3  # lines
+_TELLING = 280  # characters up to which what follows a sentence is shown with it
 
 
 def hits(found: Recalled) -> None:
@@ -93,14 +94,19 @@ def unanswered(found: Answered) -> None:
 
 
 def _telling(hit: Hit, words: Words) -> tuple[str, Citation | None]:
-    """The sentence of a hit that says most of the words, and where it stands; a fact as it is."""
+    """The sentence of a hit that says most of the words, what follows it, and where they stand; a fact as it is."""
     from unabridged.memory.recall.words import coverage
 
     source = hit.evidence[0] if hit.evidence else None
     if hit.kind in {"fact", "entity"} or source is None or source.quote is None or source.start is None:
         return hit.text, source
-    text = source.quote
-    start, end = max(_spans(text), key=lambda span: coverage(words, text[slice(*span)]))
+    text, spans = source.quote, list(_spans(source.quote))
+    at = max(range(len(spans)), key=lambda at: coverage(words, text[slice(*spans[at])]))
+    start, end = spans[at]
+    for _, further in spans[at + 1 :]:  # a heading, or a short sentence, alone says little
+        if further - start > _TELLING:
+            break
+        end = further
     first = source.start + len(text[:start].encode())
     return text[start:end], replace(source, start=first, end=first + len(text[start:end].encode()))
 
