@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from unabridged.memory.recall.data import Hit, Pack
-from unabridged.memory.recall.pack_print import Line, counted, printed
+from unabridged.memory.recall.pack_print import Line, blocks, printed
 from unabridged.memory.recall.pack_spans import Passage, best_of, merged
 from unabridged.memory.recall.words import words_in
 from unabridged.text.tokens import Estimate
@@ -60,7 +60,7 @@ class _Packing:
     def of(self, hits: Sequence[Hit]) -> Pack:
         left_out = sum(not self._add(hit, rank) for rank, hit in enumerate(hits))
         text, citations = printed(self.draft.passages, self.draft.lines)
-        return Pack(text, citations, self.tokenizer.count(text), left_out)
+        return Pack(text, citations, self._tokens(self.draft), left_out)
 
     def _add(self, hit: Hit, rank: int) -> bool:
         if hit.kind == "passage":
@@ -104,9 +104,12 @@ class _Packing:
         return fits
 
     def _fits(self, draft: _Draft) -> bool:
-        return self._tokens(draft) <= self.budget
+        if not self.adds_up:
+            return self._tokens(draft) <= self.budget
+        parts = blocks(draft.passages, draft.lines)
+        return sum(map(len, parts)) <= self.budget or sum(map(self.count, parts)) <= self.budget  # a letter is a token
 
     def _tokens(self, draft: _Draft) -> int:
         if self.adds_up:
-            return counted(draft.passages, draft.lines, self.count)
+            return sum(map(self.count, blocks(draft.passages, draft.lines)))
         return self.count(printed(draft.passages, draft.lines)[0])

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from unabridged.memory.recall.data import Citation, Hit
     from unabridged.memory.recall.pack_spans import Passage, Place
 
-__all__ = ["Line", "counted", "printed", "title", "when"]
+__all__ = ["Line", "blocks", "printed", "title", "when"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +26,13 @@ class Line:
 
 def printed(passages: Sequence[Passage], lines: Sequence[Line]) -> tuple[str, tuple[Citation, ...]]:
     """The text, and what each number in it cites."""
-    blocks, order = _blocks(passages, lines)
-    return "\n\n".join(blocks), tuple(passage.cited() for passage in order)
+    said, order = _blocks(passages, lines)
+    return "\n\n".join(said), tuple(passage.cited() for passage in order)
 
 
-def counted(passages: Sequence[Passage], lines: Sequence[Line], count: Callable[[str], int]) -> int:
-    """The tokens of the text, where those of its blocks add up."""
-    return sum(map(count, _blocks(passages, lines)[0]))
+def blocks(passages: Sequence[Passage], lines: Sequence[Line]) -> list[str]:
+    """What stands apart in the text by an empty line."""
+    return _blocks(passages, lines)[0]
 
 
 def _blocks(passages: Sequence[Passage], lines: Sequence[Line]) -> tuple[list[str], list[Passage]]:

@@ -20,7 +20,7 @@ __all__ = ["Passage", "Place", "best_of", "merged"]
 
 Place = tuple[str, int, int]  # an artifact, and bytes of its text
 _SHORTEST = 32  # tokens: the smallest chunk that a splitter makes
-_AROUND = 8  # characters on either side of where a long text says most, for each token there is room for: two pieces
+_AROUND = 4  # characters on either side of where a long text says most, for each token there is room for: a piece
 
 
 @dataclass(frozen=True, slots=True)
