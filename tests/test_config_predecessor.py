@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,7 @@ from unabridged import load_config
 from unabridged.cli.app import run
 from unabridged.config.explain import masked
 from unabridged.config.predecessor import OWN_KEYS
+from unabridged.config.schema import keys_at, places
 from unabridged.errors import ConfigError
 
 # A file as its users have it: every part, and no host around it.
@@ -199,3 +202,44 @@ def test_L3_the_second_block_of_the_seed_is_explained_in_its_own_characters(tmp_
     assert figures["limit input tokens"].value == 254
     planned = {one.name: one for one in theirs(embedding={"autoChunk": {"overlapSize": 9}}).explain().figures}
     assert planned["chunk"].origin == "70 % of the limit, its tokens taken for characters"
+
+
+# -- docs/configuration.md ----------------------------------------------------------------------------
+
+PAGE = (Path(__file__).parents[1] / "docs" / "configuration.md").read_text("utf-8")
+
+
+def test_the_example_of_the_page_loads() -> None:
+    (example,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    config = load_config(example, environ={"OPENAI_API_KEY": "k", "PORT": "9"})
+    assert (config.settings.server.port, config.embedding.auto_chunk.overlap_size) == (9, 200)
+
+
+def test_the_page_names_every_section_and_what_is_used_of_theirs() -> None:
+    sections = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?`) \|", PAGE, re.MULTILINE))))
+    assert sections >= {name for name in places()[()] if name not in {"$schema", "enabled", "retrieval"}}
+    table = PAGE.partition("| there | here |")[2].partition("\n\n")[0]
+    for row in table.splitlines()[2:]:
+        left, right = row.strip("|").split(" | ", 1)
+        for key in re.findall(r"`(?:retrieval\.)?(\w+)`", left):
+            assert key in {
+                *keys_at(("retrieval",)),
+                *OWN_KEYS,
+                "model",
+                "apiKey",
+                "baseURL",
+                "timeoutMs",
+                "omitDimensions",
+            }
+        ours = re.search(r"`(\w+)(?:\.(\w+))?`", right)
+        assert ours[1] in places()[()]
+        assert ours[2] is None or ours[2] in keys_at((ours[1],))
+
+
+@pytest.mark.parametrize("line", re.findall(r"^(unabridged config .*?)(?:  #.*|>.*)?$", PAGE, re.MULTILINE))
+def test_the_commands_of_the_page_run(line, capsysbinary, tmp_path, monkeypatch) -> None:
+    pytest.importorskip("onnxruntime")
+    monkeypatch.setenv("UNABRIDGED_CACHE", str(tmp_path))
+    monkeypatch.chdir(Path(__file__).parents[1])
+    assert run(line.split()[1:]) == 0
+    assert capsysbinary.readouterr().out
