@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["app", "register"]
 
 app = typer.Typer(no_args_is_help=True, help="Keep texts, facts and where each came from.")
-memory_forget.register(app)
-memory_keep.register(app)
 
 
 def register(parent: typer.Typer) -> None:
@@ -224,3 +222,7 @@ def _span(given: str) -> tuple[int, int]:
     if not mark or not start.isdigit() or not end.isdigit():
         raise InputError(f"--bytes: found {given!r}, expected A:B, such as 120:180")
     return int(start), int(end)
+
+
+memory_forget.register(app)  # in the order in which help lists them
+memory_keep.register(app)

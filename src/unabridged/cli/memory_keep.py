@@ -37,13 +37,16 @@ def _stats(uri: Uri = None, dataset: Dataset = "default", as_json: Json = False)
     if as_json:
         show(found)
         return
-    put(f"{found.name}: commit {found.seq}, schema {found.schema}, width {found.width or '–'}")
-    put(f", {found.bytes or 0:,} bytes\n")
+    size = "" if found.bytes is None else f", {found.bytes:,} bytes"
+    wide = f"vectors {found.width} wide" if found.width else "no vectors"
+    put(f"{found.name}: commit {found.seq:,}, schema {found.schema}, {wide}{size}\n\n")
+    put(f"{'table':<14}{'rows':>12}{'deleted':>10}{'bytes':>16}{'pieces':>8}{'versions':>10}\n")
     for table, each in found.tables.items():
-        put(f"  {table:<11}{each.rows:>12,} rows  {each.bytes or 0:>15,} bytes  {each.fragments:>5,} pieces")
-        put(f"  {each.versions:>5,} versions  {each.stale:>8,} stale\n")
+        put(f"{table:<14}{each.rows:>12,}{each.stale:>10,}{'–' if each.bytes is None else f'{each.bytes:,}':>16}")
+        put(f"{each.fragments:>8,}{each.versions:>10,}\n")
+    put(f"\n{'vectors of':<14}{'expected':>12}{'present':>10}\n")
     for name, coverage in found.vectors.items():
-        put(f"  vectors of {name:<13}{coverage.present:>12,} of {coverage.expected:,}\n")
+        put(f"{name.replace('_', ' '):<14}{coverage.expected:>12,}{coverage.present:>10,}\n")
 
 
 def _verify(
