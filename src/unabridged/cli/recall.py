@@ -15,8 +15,9 @@ from unabridged.cli.memory import app as memory_app
 from unabridged.cli.memory_options import Dataset, Uri, opened
 from unabridged.cli.memory_print import show, shown
 from unabridged.cli.options import Chat, Json  # noqa: TC001 - typer reads annotations as it runs
-from unabridged.cli.recall_options import How, KnownAt, Lanes, Passes, Where, Which  # noqa: TC001 - the same
+from unabridged.cli.recall_options import How, KnownAt, Lanes, Passes, Which  # noqa: TC001 - the same
 from unabridged.cli.recall_print import answered, cited, data_of, explained, hits, unanswered
+from unabridged.cli.where import Where  # noqa: TC001 - the same
 
 __all__ = ["register"]
 
@@ -85,7 +86,7 @@ def _query(
     ```
     """
     given = {**which.given(), **how.given()}
-    with where.opened(chat=chat.opened(where.config)) as memory:
+    with where.opened(chat) as memory:
         found = memory.query(question, **given)
     if as_json:
         show(data_of(found))

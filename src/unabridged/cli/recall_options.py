@@ -1,20 +1,16 @@
-"""The options of ``unabridged recall`` and ``query``: where to look, at which texts, how, and for what moment."""
+"""The options of ``unabridged recall`` and ``query``: which texts, for what moment, and how to look."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import typer
 
-from unabridged.cli.memory_options import Dataset, Metadata, Uri, chosen_embedder, opened, pairs
-from unabridged.cli.options import Config, Model  # noqa: TC001 - typer reads annotations as it runs
+from unabridged.cli.memory_options import Metadata, pairs
 from unabridged.errors import InputError
 
-if TYPE_CHECKING:
-    from unabridged.memory import Memory
-
-__all__ = ["How", "KnownAt", "Lanes", "Passes", "Where", "Which", "checked_kind"]
+__all__ = ["How", "KnownAt", "Lanes", "Passes", "Which", "checked_kind"]
 
 KnownAt = Annotated[str | None, typer.Option("--known-at", help="What the memory knew then, in ISO 8601.")]
 Lanes = Annotated[
@@ -23,30 +19,6 @@ Lanes = Annotated[
 Passes = Annotated[
     int | None, typer.Option("--passes", min=1, max=2, help="2: go on into the documents found (default: 1).")
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    """A memory, and the model of its vectors."""
-
-    panel: ClassVar[str] = "Memory and model"
-
-    uri: Uri = None
-    dataset: Dataset = "default"
-    config: Config = None
-    model: Model = None
-
-    def opened(self, **options: Any) -> Memory:
-        """Open it; what the section ``recall`` of a configuration says holds for all that is asked of it."""
-        embedder = chosen_embedder(self.config, self.model, default=True)
-        memory = opened(self.uri, self.dataset, config=self.config, embedder=embedder, **options)
-        if self.config:
-            from unabridged.config import load_config
-            from unabridged.config.build_recall import recall_defaults
-
-            memory.defaults = recall_defaults(load_config(self.config))
-            memory.own(memory.defaults.get("rerank"))
-        return memory
 
 
 @dataclass(frozen=True, slots=True)

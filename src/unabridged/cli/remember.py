@@ -12,10 +12,11 @@ import typer
 from unabridged.cli.console import note, plural, put, warn
 from unabridged.cli.exits import SOME_FAILED
 from unabridged.cli.groups import grouped
-from unabridged.cli.memory_options import Dataset, Metadata, Uri, chosen_embedder, opened, pairs
+from unabridged.cli.memory_options import Metadata, pairs
 from unabridged.cli.memory_print import show
-from unabridged.cli.options import Chat, Config, Json, Model  # noqa: TC001 - typer reads annotations as it runs
+from unabridged.cli.options import Chat, Json  # noqa: TC001 - typer reads annotations as it runs
 from unabridged.cli.remember_print import Line, tell_answer, tell_estimate, tell_intakes
+from unabridged.cli.where import Where  # noqa: TC001 - the same
 from unabridged.errors import InputError, UnreadableFile
 
 if TYPE_CHECKING:
@@ -24,30 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
-
-
-@dataclass(frozen=True, slots=True)
-class _Where:
-    """The memory, and the model of its vectors."""
-
-    panel: ClassVar[str] = "Memory and model"
-
-    memory: Uri = None
-    dataset: Dataset = "default"
-    config: Config = None
-    model: Model = None
-
-    def opened(self, chat: Chat, *, create: bool = True) -> Memory:
-        """Open it, with its embedder, chat and web search, as far as they are given."""
-        options: dict[str, Any] = {
-            "embedder": chosen_embedder(self.config, self.model, default=True),
-            "chat": chat.opened(self.config),
-        }
-        if self.config:
-            from unabridged.config import load_config
-
-            options["websearch"] = load_config(self.config).search()
-        return opened(self.memory, self.dataset, config=self.config, create=create, **options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +112,7 @@ def _remember(
     as_json: Json = False,
     about: _About,
     how: _How,
-    where: _Where,
+    where: Where,
     chat: Chat,
 ) -> None:
     """Remember texts: entities and facts, each with its source. Files come again only where they changed.
@@ -156,7 +133,7 @@ def _remember(
     found = [_meant(each) for each in sources]
     if not dry_run and any(what != "text" for what, _ in found):
         _pass_over({"--source": about.source, "--key": key, "--trajectory": trajectory})
-    with where.opened(chat) as memory, Line(quiet=quiet) as line:
+    with where.opened(chat, searches=True, create=True) as memory, Line(quiet=quiet) as line:
         answers: list[Any] = []
         for what, value in found:
             if what == "text" or dry_run:
@@ -221,7 +198,7 @@ def _pending(
     watch: Annotated[bool, typer.Option("--watch", help="A pass a minute, until Ctrl-C.")] = False,
     quiet: Quiet = False,
     as_json: Json = False,
-    where: _Where,
+    where: Where,
     chat: Chat,
 ) -> None:
     """Make the graphs that wait: of texts stored with --defer, or when there was no chat model.
@@ -234,7 +211,7 @@ def _pending(
         raise InputError(
             "no chat model is given: --chat MODEL, or a file of --config with the section chat, reads them"
         )
-    with where.opened(chat, create=False) as opened, Line(quiet=quiet) as line:
+    with where.opened(chat, searches=True) as opened, Line(quiet=quiet) as line:
         if watch:
             _watch(opened, limit=limit, documents=documents)
             return
