@@ -173,9 +173,9 @@ def _spent(line: object) -> bool:
 
 def _request(out: Outgoing, allowed: float) -> httpcore.Request:
     waits = {"connect": min(_CONNECT, allowed), "read": allowed, "write": allowed, "pool": allowed}
-    return httpcore.Request(
-        out.method, out.url, headers=out.headers, content=out.content, extensions={"timeout": waits}
-    )
+    request = httpcore.Request(out.method, out.url, content=out.content, extensions={"timeout": waits})
+    request.headers = out.headers  # bytes that were checked when they were made: each again is 1 % of a request's CPU
+    return request
 
 
 @contextlib.contextmanager
