@@ -139,15 +139,14 @@ def test_large_tables_and_stores_without_files_are_asked(memory, monkeypatch):
 
 
 def test_a_large_table_is_kept_from_the_second_question_on(memory, monkeypatch):
-    monkeypatch.setattr(parts, "LARGE", 0)
-    monkeypatch.setattr(parts, "_asked", set())
+    monkeypatch.setattr(lanes, "LARGE", 0)
     told(memory, [("Ann", "Bob"), ("Bob", "Cy")])
     first = [hit.id for hit in memory.recall("the note of Bob", threshold=0.0)]
     known = lanes.holdings(memory.store.view())
     assert known.__dict__["identities"] is known.__dict__["names"] is None
     assert [hit.id for hit in memory.recall("the note of Bob", threshold=0.0)] == first
-    assert known.identities is not None
-    assert known.names is not None
+    kept = (known.identities, known.names, known.ends, known.links, known.shelf, known.briefs("edges"))
+    assert all(each is not None for each in kept)
     assert [hit.id for hit in memory.recall("the note of Bob", threshold=0.0)] == first
 
 

@@ -79,6 +79,7 @@ Places = tuple[Any, Any]  # of a search: where the rows are, and their scores, b
 DOCUMENTS = 5  # whole artifacts that a lane brings: each may be a mebibyte
 DEEP = 1000  # places that one search for several roles brings: at a million, 0.84 of the five nearest documents
 NEAR = 200  # the same where facts and entities are asked for, too: there chunks tell of their documents
+LARGE = 100_000  # rows of a table that one question does not read
 MET = 20_000  # documents that are remembered of a view: 3 MB
 NOTHING: Places = (np.empty(0, dtype=np.uint64), np.empty(0))
 ARTIFACTS = ("passage", "summary", "document")
@@ -183,16 +184,26 @@ class Holdings:
         self.split: dict[str, bool] = {}
         self.documents: dict[str, int] = {}
         self._briefs: dict[str, Briefs | None] = {}
-        self._asked = 0
+        self._again = False
 
     def asked(self) -> None:
-        """Count a question: what is kept of large tables from the second one on is looked for again."""
-        self._asked += 1
-        if self._asked == 2:
+        """Count a question: large tables are kept from a dataset's second one on.
+
+        A million rows take half a second to read, which a command that asks once would not get back.
+        """
+        dataset = self._view.dataset
+        with _mutex:
+            again = dataset in _questioned
+            _questioned.add(dataset)
+        if again and not self._again:
             for name in ("names", "ends", "links", "shelf", "identities"):
                 if self.__dict__.get(name, ...) is None:
                     del self.__dict__[name]
             self._briefs = {}
+            self._again = True
+
+    def _kept(self, table: str) -> bool:
+        return self._again or self._view[table].count() <= LARGE
 
     def met(self, documents: Mapping[str, int], split: Mapping[str, bool]) -> None:
         """Remember where some documents are, and whether they have chunks: each is met by many queries."""
@@ -204,7 +215,8 @@ class Holdings:
     def briefs(self, table: str) -> Briefs | None:
         """Facts or entities, where they are kept in memory."""
         if table not in self._briefs:
-            self._briefs[table] = None if table == "artifacts" else briefs_of(self._view[table], table)
+            kept = table != "artifacts" and self._kept(table)
+            self._briefs[table] = briefs_of(self._view[table], table) if kept else None
         return self._briefs[table]
 
     def places(self, ids: Collection[str]) -> dict[str, int]:
@@ -226,27 +238,27 @@ class Holdings:
     @cached_property
     def ends(self) -> Ends | None:
         """Who stands in which facts, where it is kept in memory."""
-        return ends_of(self._view["edges"])
+        return ends_of(self._view["edges"]) if self._kept("edges") else None
 
     @cached_property
     def names(self) -> Names | None:
         """Who is called what, where it is kept in memory."""
-        return names_of(self._view["entities"])
+        return names_of(self._view["entities"]) if self._kept("entities") else None
 
     @cached_property
     def links(self) -> Links | None:
         """What states which facts and entities, where that is kept in memory."""
-        return links_of(self._view["links"])
+        return links_of(self._view["links"]) if self._kept("links") else None
 
     @cached_property
     def shelf(self) -> Documents | None:
         """Where documents are, and which have chunks, where that is kept in memory."""
-        return documents_of(self._view["artifacts"])
+        return documents_of(self._view["artifacts"]) if self._kept("artifacts") else None
 
     @cached_property
     def identities(self) -> Identities | None:
         """Which artifact is where, where that is kept in memory."""
-        return identities_of(self._view["artifacts"])
+        return identities_of(self._view["artifacts"]) if self._kept("artifacts") else None
 
     @cached_property
     def expiring(self) -> bool:
@@ -286,6 +298,7 @@ class Holdings:
         return bool(self.count(INDEXES_OF[index][1]))
 
 
+_questioned: set[str] = set()  # datasets that were asked something
 _known: weakref.WeakKeyDictionary[View, Holdings] = weakref.WeakKeyDictionary()
 _mutex = threading.Lock()
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["ROOM", "Kind", "parts_of"]
 
 ROOM = 160 << 20  # bytes of all that is kept
-LARGE = 100_000  # rows of a table that one question does not read
 _SHIFT = 32  # a row's place is its fragment's number, then where in it the row stands
 
 
@@ -49,7 +48,6 @@ class Kind:
 
 
 _kept: OrderedDict[str, Sized] = OrderedDict()  # by kind and fragment's state, the latest asked for last
-_asked: set[tuple[str, str]] = set()  # kinds and large tables that were asked for once
 _mutex = threading.Lock()
 
 
@@ -59,7 +57,7 @@ def parts_of(handle: Handle, kind: Kind, made: Callable[[pa.Table], P]) -> list[
     ``None`` where the table is too large to be kept, or its store has no files to keep it by.
     """
     states = handle.states()
-    if not states or not _worth(handle, kind):
+    if not states or (kind.most is not None and handle.count(kind.where) > kind.most):
         return None
     keys = {fragment: f"{kind.name} {state}" for fragment, state in states.items()}
     with _mutex:
@@ -73,22 +71,6 @@ def parts_of(handle: Handle, kind: Kind, made: Callable[[pa.Table], P]) -> list[
         _keep({keys[fragment]: part for fragment, part in fresh.items()})
         known |= fresh
     return cast("list[P]", [known[fragment] for fragment in states])
-
-
-def _worth(handle: Handle, kind: Kind) -> bool:
-    """Whether a table is kept: not one that is too large, and a large one from the second question on.
-
-    A million rows take half a second to read, which a command that asks once would not get back.
-    """
-    rows = handle.count()
-    if kind.most is not None and (handle.count(kind.where) if kind.where else rows) > kind.most:
-        return False
-    if rows <= LARGE:
-        return True
-    with _mutex:
-        asked = (kind.name, handle.name) in _asked
-        _asked.add((kind.name, handle.name))
-    return asked
 
 
 def _by_fragment(rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
