@@ -153,3 +153,31 @@ def test_a_name_that_nobody_gave_here_stays() -> None:
 def test_a_value_without_an_end_is_cut(capsys) -> None:
     code, err = told(capsys, "chunk", "a.txt", "--method", "x" * 4000)
     assert (code, len(err) < 400) == (2, True)
+
+
+def test_every_segmenter_stands_in_the_help_of_chunk() -> None:
+    from unabridged.text.segmenters import segmenters
+
+    (method,) = [
+        param for path, one in commands() if path == ("chunk",) for param in one.params if param.name == "method"
+    ]
+    assert all(re.search(rf"\b{each.name}\b", method.help) for each in segmenters())
+
+
+def test_every_command_says_what_it_does_and_every_option_what_it_is_for() -> None:
+    for path, command in commands():
+        assert (command.help or "").strip(), path
+        for param in command.params:
+            assert param.help, (path, param.name)
+
+
+def test_an_option_means_the_same_everywhere() -> None:
+    """One spelling for one thing: a short letter stands for one long name, but for the few that are older."""
+    known: dict[str, set[str]] = {}
+    for _, command in commands():
+        for param in command.params:
+            longs = [name for name in param.opts if name.startswith("--")]
+            for short in (name for name in param.opts if not name.startswith("--")):
+                known.setdefault(short, set()).update(longs[:1])
+    doubled = {short: names for short, names in known.items() if len(names) > 1 and short.startswith("-")}
+    assert doubled == {"-d": {"--dataset", "--dimensions"}, "-f": {"--force", "--format"}}

@@ -10,6 +10,7 @@ import typer
 
 from unabridged.cli.console import note, number, plural, put
 from unabridged.cli.exits import SOME_FAILED
+from unabridged.cli.options import Encoding  # noqa: TC001 - typer reads annotations as it runs
 from unabridged.errors import InputError, SegmentFallback, SettingCorrected
 from unabridged.jobs.lines import json_line
 
@@ -34,12 +35,20 @@ def _chunk(
         list[str] | None, typer.Argument(help="Files, folders, patterns, or - for standard input.")
     ] = None,
     text: Annotated[list[str] | None, typer.Option("--text", "-t", help="A text itself; may be repeated.")] = None,
-    method: Annotated[str, typer.Option("--method", help="A segmenter, such as paragraph or sentence.")] = "paragraph",
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            help="fixed, paragraph, sentence, recursive, structural, page, semantic, contextual or proposition.",
+        ),
+    ] = "paragraph",
     max_tokens: Annotated[int, typer.Option("--max-tokens", help="Largest chunk.")] = 1200,
     overlap_tokens: Annotated[int, typer.Option("--overlap-tokens", help="Shared with the chunk before.")] = 0,
     min_tokens: Annotated[int, typer.Option("--min-tokens", help="Smaller chunks are merged where they fit.")] = 0,
-    tokenizer: Annotated[str | None, typer.Option("--tokenizer", help="estimate, characters, cl100k_base, …")] = None,
-    encoding: Annotated[str | None, typer.Option("--encoding", help="Of the files; told from the bytes.")] = None,
+    tokenizer: Annotated[
+        str | None, typer.Option("--tokenizer", help="estimate (default), characters, cl100k_base, …")
+    ] = None,
+    encoding: Encoding = None,
     compare: Annotated[
         str | None, typer.Option("--compare", help="Methods beside each other, by commas: fixed,paragraph.")
     ] = None,
@@ -51,6 +60,7 @@ def _chunk(
     ```
     unabridged chunk book.md --max-tokens 500 --overlap-tokens 50
     unabridged chunk server.log --method sentence --json
+    unabridged chunk book.md --compare fixed,paragraph,structural --plot cuts.svg
     ```
     """
     from unabridged.cli.compare import compare_methods

@@ -128,7 +128,7 @@ def _list(
     as_of: Annotated[str | None, typer.Option("--as-of", help="Facts that were true then.")] = None,
     known_at: Annotated[str | None, typer.Option("--known-at", help="Facts as the memory knew them then.")] = None,
     history: Annotated[bool, typer.Option("--history", help="Facts that ended, too.")] = False,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1000)] = 50,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="Records of a page.")] = 50,
     cursor: Annotated[str | None, typer.Option("--cursor", help="Go on after a page.")] = None,
     newest: Annotated[bool, typer.Option("--newest", help="Newest first.")] = False,
     uri: Uri = None,

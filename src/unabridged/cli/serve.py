@@ -44,7 +44,8 @@ def _run(
         int | None, typer.Option("--port", "-p", min=0, max=65535, help="Port (8080); 0: a free one.")
     ] = None,
     uri: Annotated[
-        str | None, typer.Option("--uri", "-u", envvar="UNABRIDGED_MEMORY", help="Folder or URI of the memory.")
+        str | None,
+        typer.Option("--memory", "--uri", "-u", envvar="UNABRIDGED_MEMORY", help="Folder or URI of the memory."),
     ] = None,
     keys_file: _KeysFile = None,
 ) -> None:
@@ -90,9 +91,15 @@ def _add(
         list[str] | None,
         typer.Option("--dataset", help="A dataset it reaches, or a pattern (team-*); may be repeated; default all."),
     ] = None,
-    requests_per_minute: Annotated[int | None, typer.Option("--requests-per-minute", min=1)] = None,
-    tokens_per_minute: Annotated[int | None, typer.Option("--tokens-per-minute", min=1)] = None,
-    tokens_per_month: Annotated[int | None, typer.Option("--tokens-per-month", min=1)] = None,
+    requests_per_minute: Annotated[
+        int | None, typer.Option("--requests-per-minute", min=1, help="Requests a minute, at the most.")
+    ] = None,
+    tokens_per_minute: Annotated[
+        int | None, typer.Option("--tokens-per-minute", min=1, help="Tokens a minute, at the most.")
+    ] = None,
+    tokens_per_month: Annotated[
+        int | None, typer.Option("--tokens-per-month", min=1, help="Tokens a calendar month, at the most.")
+    ] = None,
     days: Annotated[int | None, typer.Option("--days", min=1, help="Days until it expires.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Revoke the key that has the name already.")] = False,
     config: _Config = None,
