@@ -69,13 +69,15 @@ def _begun(words: Words, body: str) -> int | None:
         return None
     first, begun = 0, places[0][0]
     seen: dict[str, int] = {}
-    most = 0
+    said = most = 0
     for at, part in places:
-        seen[part] = seen.get(part, 0) + 1
+        count = seen[part] = seen.get(part, 0) + 1
+        said += count == 1
         while at - places[first][0] > wide:
-            seen[places[first][1]] -= 1
+            left = places[first][1]
+            seen[left] -= 1
+            said -= not seen[left]
             first += 1
-        said = sum(count > 0 for count in seen.values())
         if said > most:
             most, begun = said, places[first][0]
     return begun

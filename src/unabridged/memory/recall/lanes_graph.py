@@ -7,6 +7,7 @@ many short ways lead to comes first, and a hub passes little on to each of its m
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
@@ -42,10 +43,9 @@ def graph_lane(asking: Asking, seeds: Mapping[str, float]) -> Mapping[str, Ranki
         return {}
     rank = page_rank(facts, first)
     flow = _flow(facts, rank)
-    best = [
-        Found("edges", flow[fact[0]], facts[fact], fact[0]) for fact in sorted(facts, key=lambda f: (-flow[f[0]], f[0]))
-    ]
-    found: dict[str, Ranking] = {"entity": _best("entities", rank, asking.few // 2), "fact": best[: asking.few]}
+    best = heapq.nsmallest(asking.few, facts, key=lambda fact: (-flow[fact[0]], fact[0]))
+    found: dict[str, Ranking] = {"entity": _best("entities", rank, asking.few // 2)}
+    found["fact"] = [Found("edges", flow[fact[0]], facts[fact], fact[0]) for fact in best]
     if "passage" in asking.indexes:
         found["passage"] = _passages(asking, found["fact"])
     return {index: ranking for index, ranking in found.items() if index in asking.indexes}

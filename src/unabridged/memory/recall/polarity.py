@@ -122,9 +122,10 @@ def _touched(words: Words, text: str) -> Iterator[str]:
     said = mentions(words, text)
     if said is None:
         return iter(_SENTENCE.findall(text))
-    told = [(said.between(*match.span()), match) for match in _SENTENCE.finditer(text)]
-    least = sorted((count for count, _ in told if count), reverse=True)[:_HELD][-1:]
-    return (match[0] for count, match in told if least and count >= least[0])
+    sentences = list(_SENTENCE.finditer(text))
+    told = said.among([match.start() for match in sentences])
+    least = sorted(told.values(), reverse=True)[:_HELD][-1:]
+    return (sentences[at][0] for at in sorted(told) if told[at] >= least[0])
 
 
 def _turned(words: Words, sentence: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -164,23 +164,25 @@ def coverage(words: Words, text: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Mentions:
-    """Where a text may say the words of a query, in order: what part of it is worth to be held against the query."""
+    """Where a text may say the words of a query: what part of it is worth to be held against the query."""
 
     places: Sequence[int]
     names: Sequence[str]
 
-    def between(self, start: int, end: int) -> int:
-        """How many different words may begin among some characters."""
-        first, last = bisect_left(self.places, start), bisect_left(self.places, end)
-        return len(set(self.names[first:last])) if first < last else 0
+    def among(self, starts: Sequence[int]) -> dict[int, int]:
+        """How many different words may begin in each part of the text, the parts by number, told by their starts."""
+        found: dict[int, set[str]] = {}
+        for at, name in zip(self.places, self.names, strict=True):
+            found.setdefault(bisect_right(starts, at) - 1, set()).add(name)
+        return {part: len(names) for part, names in found.items() if part >= 0}
 
 
 def mentions(words: Words, text: str) -> Mentions | None:
     """Where a text may say a word of the query; ``None`` where it may do so anywhere.
 
     >>> known = mentions(words_in("Who runs the café?"), "Cafés are run. They close.")
-    >>> known.between(0, 14), known.between(14, 26), mentions(words_in("wifi"), "My wi-fi.")
-    (2, 0, None)
+    >>> known.among([0, 14]), mentions(words_in("wifi"), "My wi-fi.")
+    ({0: 2}, None)
     """
     sought, body = _sought(words), plain(text)
     if len(body) != len(text):
@@ -188,7 +190,7 @@ def mentions(words: Words, text: str) -> Mentions | None:
     places = {name: list(_places(body, name)) for name in sought.names}
     if sought.hidden(body, {name for name, each in places.items() if each}):
         return None
-    every = sorted((at, name) for name, each in places.items() for at in each)
+    every = [(at, name) for name, each in places.items() for at in each]
     return Mentions([at for at, _ in every], [name for _, name in every])
 
 
