@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PYTHON", "cause", "joined", "said", "worded"]
 
+_OF_ANSWERS = ("unreadable", "truncated", "empty", "refused", "withheld")  # of a ChatError
 PYTHON: Mapping[str, str] = {
     "api_key": "or pass api_key",
     "chat": "open the memory with chat=… for an answer",
@@ -65,7 +66,7 @@ def cause(error: BaseException) -> str:
     fault, reason = getattr(error, "fault", None), getattr(error, "reason", "")
     if fault is not None:
         return str(fault.kind).replace("_", " ")
-    if reason and " " not in reason:
+    if reason in _OF_ANSWERS:
         return f"{reason} answer"
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__).lower()
 

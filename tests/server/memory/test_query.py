@@ -116,7 +116,7 @@ def test_r4_without_a_chat_model_there_are_passages_and_no_answer_and_that_is_sa
     ("rerank", "said"),
     [
         ({"provider": "cohere"}, "recall.rerank.apiKey: found none; give it, or set COHERE_API_KEY"),
-        ({"provider": "tei", "baseURL": "http://127.0.0.1:9"}, "the cross-encoder failed: ProviderError"),
+        ({"provider": "tei", "baseURL": "http://127.0.0.1:9"}, "the cross-encoder failed: upstream error"),
     ],
 )
 def test_r4_a_reranker_that_cannot_be_had_is_told_of_and_can_be_left_out(apps, monkeypatch, path, rerank, said) -> None:

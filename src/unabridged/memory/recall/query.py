@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from unabridged.advice import cause
 from unabridged.memory.recall.data import Degraded
 from unabridged.memory.recall.score import STRANGERS, Calibration, calibrate
 from unabridged.memory.vectors import GIVEN, checked_vector
@@ -68,7 +69,7 @@ def _patiently(embedder: EmbedderLike, texts: list[str], patience: float) -> Any
         try:
             answer.append(_embedded(embedder, texts))
         except Exception as error:  # noqa: BLE001
-            answer.append(f"the embedder failed: {type(error).__name__}")
+            answer.append(f"the embedder failed: {cause(error)}")
 
     thread = threading.Thread(target=ask, name="unabridged-query", daemon=True)
     thread.start()

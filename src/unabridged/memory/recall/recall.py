@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from unabridged.advice import said
+from unabridged.advice import cause, said
 from unabridged.errors import ConfigError, InputError, MissingExtra, StoreError, UnabridgedError
 from unabridged.memory.recall.choose import place, unopposed
 from unabridged.memory.recall.data import Citation, Degraded, Hit, Recalled
@@ -375,7 +375,7 @@ class Recall:
             self.degraded.append(Degraded("rerank", said(error), error.advice))
             return head
         except (UnabridgedError, OSError) as error:
-            self.degraded.append(Degraded("rerank", f"the cross-encoder failed: {type(error).__name__}"))
+            self.degraded.append(Degraded("rerank", f"the cross-encoder failed: {cause(error)}"))
             return head
         return reread(head, scores)
 
