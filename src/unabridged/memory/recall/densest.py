@@ -48,7 +48,8 @@ def around(words: Words, text: str, wide: int) -> tuple[int, int]:
     """Where a text says most of a query's words, with ``wide`` characters before and after, in whole lines.
 
     >>> from unabridged.memory.recall.words import words_in
-    >>> long = "Nothing of it.\n" * 1000 + "The boiler is serviced in May.\n" + "Nothing of it.\n" * 1000
+    >>> rest = f"Nothing of it.{chr(10)}" * 1000
+    >>> long = f"{rest}The boiler is serviced in May.{chr(10)}{rest}"
     >>> start, end = around(words_in("Who serviced the boiler?"), long, 100)
     >>> "serviced in May" in long[start:end], end - start < 1500
     (True, True)
