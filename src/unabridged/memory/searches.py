@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Searches"]
 
-PROBES = 80  # partitions of a vector index looked into, of 256 at a million rows: 0.978 of the exact ten; 144 have 0.980
+PROBES = (
+    80  # partitions of a vector index looked into, of 256 at a million rows: 0.978 of the exact ten; 144 have 0.980
+)
 REFINED = 200  # the nearest by the index's two bits a dimension that are compared by their whole vectors
 _OFFSET = 0xFFFF_FFFF  # the half of a row's place that says where in its fragment it is
 
@@ -121,11 +123,14 @@ class Searches:
 
     @told("reading fragments")
     def states(self) -> dict[int, str]:
-        """By fragment, what tells the rows that it has from those of any other, or of its own at another time."""
+        """By fragment, what tells the rows that it has from those of any other, or of its own at another time.
+
+        Of a file of deletions its random id does: as many other rows may be gone in a copy, or after a restore.
+        """
         if not self._lake.fine:
             return {}
         found = ((f.fragment_id, f.metadata) for f in self._reader().get_fragments())
-        return {id_: " ".join([*(f.path for f in m.files), str(m.deletion_file)]) for id_, m in found}
+        return {id_: " ".join([*(f.path for f in m.files), _deletions(m.deletion_file)]) for id_, m in found}
 
     @told("reading")
     def columns(self, fragments: Sequence[int], names: Sequence[str], where: str | None = None) -> pa.Table:
@@ -140,6 +145,10 @@ class Searches:
         """One column of a fragment, and where in it each value stands."""
         rows = self.columns([fragment], [name])
         return rows["_rowid"].to_numpy() & _OFFSET, rows[name]
+
+
+def _deletions(file: Any) -> str:
+    return "" if file is None else f"{file.read_version} {file.id}"
 
 
 def _narrowed(query: Any, where: str | None, columns: list[str], k: int) -> pa.Table:

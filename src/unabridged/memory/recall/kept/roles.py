@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["ROLES", "Roles", "numbers"]
 
 ROLES = ("document", "chunk", "summary", "web_search", "observation")
+UNREAD = 255
 MOST = 64 << 20  # bytes, and so rows, of which roles are kept; a larger table is asked anew
 _SHIFT = 32  # a row's place is its fragment's number, then where in it the row stands
 
@@ -48,22 +49,22 @@ class Roles:
         fragments = places >> _SHIFT
         for fragment in np.unique(fragments).tolist():
             here = fragments == fragment
-            found[here] = self._fragment(fragment)[places[here] & ((1 << _SHIFT) - 1)]
+            found[here] = self._fragment(fragment, places[here] & ((1 << _SHIFT) - 1))
         return found
 
-    def _fragment(self, fragment: int) -> Any:
-        """The roles of a fragment's rows, deleted ones too."""
+    def _fragment(self, fragment: int, rows: Any) -> Any:
+        """The roles of some of a fragment's rows."""
+        file, every = self._files[fragment]
         known = self._read.get(fragment)
         if known is None:
-            file, rows = self._files[fragment]
-            known = _remembered(file)
-            if known is None:
-                known = np.zeros(rows, dtype=np.uint8)
-                at, values = self._handle.column(fragment, "role")
-                known[at] = _numbered(values)
-                _remember(file, known)
+            known = self._read[fragment] = _remembered(file)
+        if known is None or (known[rows] == UNREAD).any():
+            at, values = self._handle.column(fragment, "role")
+            known = np.full(every, UNREAD, dtype=np.uint8) if known is None else known.copy()
+            known[at] = _numbered(values)
             self._read[fragment] = known
-        return known
+            _remember(file, known)
+        return known[rows]
 
 
 def numbers(roles: Collection[str]) -> list[int]:
