@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pyarrow as pa
@@ -11,7 +13,7 @@ import pytest
 from unabridged.memory import Memory
 from unabridged.memory.recall import lanes
 from unabridged.memory.recall.kept import documents as kept_documents
-from unabridged.memory.recall.kept import facts, finder, parts
+from unabridged.memory.recall.kept import facts, finder, parts, room
 from unabridged.memory.recall.kept.briefs import briefs_of
 from unabridged.memory.recall.kept.documents import DOCUMENTS, documents_of
 from unabridged.memory.recall.kept.facts import FACTS, ends_of
@@ -19,6 +21,7 @@ from unabridged.memory.recall.kept.finder import Finder, Wanted
 from unabridged.memory.recall.kept.identities import identities_of
 from unabridged.memory.recall.kept.links import links_of
 from unabridged.memory.recall.kept.names import names_of
+from unabridged.memory.recall.kept.room import Room
 from unabridged.memory.where import among, either
 from unabridged.text.segmenters import split
 
@@ -150,12 +153,70 @@ def test_a_large_table_is_kept_from_the_second_question_on(memory, monkeypatch):
     assert [hit.id for hit in memory.recall("the note of Bob", threshold=0.0)] == first
 
 
-def test_what_is_kept_is_bounded(memory, monkeypatch):
+def test_what_finds_no_room_is_asked_of_the_store_and_not_read_time_and_again(memory, monkeypatch):
+    told(memory, [("Ann", "Bob"), ("Bob", "Cy")])
+    found = {hit.text for hit in memory.recall("Bob", threshold=0.0)}
+    read = []
+    made = facts._part
+    monkeypatch.setattr(facts, "_part", lambda rows: read.append(rows) or made(rows))
+    monkeypatch.setattr(parts, "_kept", Room())
     monkeypatch.setattr(parts, "ROOM", 1)
-    told(memory, [("Ann", "Bob")])
-    check_one = ends_of(memory.store.view()["edges"])
-    assert len(check_one.around(list(ids(memory)), 10)) == 1
-    assert not parts._kept
+    for _ in range(3):
+        assert ends_of(memory.store.view()["edges"]) is None
+    assert (len(parts._kept), len(read)) == (0, 1)
+    memory.add("a note that states nothing")
+    assert {hit.text for hit in memory.recall("Bob", threshold=0.0)} == found
+    monkeypatch.setattr(parts, "ROOM", 1 << 20)
+    assert ends_of(memory.store.view()["edges"]) is None
+    monkeypatch.setattr(room, "LATER", 0.0)
+    assert len(ends_of(memory.store.view()["edges"]).around(list(ids(memory)), 10)) == 2
+    assert len(read) == 2
+
+
+def test_what_was_not_asked_for_goes_first_and_what_went_is_remembered_for_a_while(monkeypatch):
+    kept, each = Room(), room.EACH + 100
+    for n in range(50):
+        assert kept.put({str(n): (n, 100)}, 10 * each)
+        assert kept.get(["0"]) == {"0": 0}
+    assert kept.get(map(str, range(50))) == {str(n): n for n in (0, *range(41, 50))}
+    assert kept.crowded(["40"])
+    assert not kept.crowded(["0", "49", "50"])
+    assert kept.put({"0": ("new", 3 * each)}, 10 * each)
+    assert kept.get(["0"]) == {"0": "new"}
+    assert len(kept) == 7
+    assert not kept.put({"large": (0, 11 * each)}, 10 * each)  # and nothing goes for it
+    assert len(kept) == 7
+    monkeypatch.setattr(room, "MOST_GONE", 2)
+    assert kept.put({str(n): (n, 100) for n in range(100, 110)}, 10 * each)
+    assert len(kept._gone) == 2
+
+
+def test_of_tens_of_thousands_of_small_parts_another_is_kept_at_once():
+    kept = Room()
+    kept.put({str(n): (n, 100) for n in range(50_000)}, 1 << 30)
+    began = time.process_time()
+    for n in range(1000):
+        kept.put({f"more {n}": (n, 100)}, 1 << 30)
+    assert time.process_time() - began < 1.0  # 3 ms; to add all sizes up each time took 150 s
+
+
+def test_threads_ask_a_view_while_it_is_found_worth_keeping_all(memory, monkeypatch):
+    monkeypatch.setattr(lanes, "LARGE", 0)
+    told(memory, [("Ann", "Bob"), ("Bob", "Cy")])
+    view = memory.store.view()
+    for _ in range(200):
+        monkeypatch.setattr(lanes, "_questioned", set())
+        known = lanes.Holdings(view)
+
+        def ask(_, known=known):
+            for _ in range(3):
+                known.asked()
+                assert known.briefs("edges") is not ...
+                assert known.places(["nothing"]) == {}
+            return known.briefs("edges"), known.names
+
+        with ThreadPoolExecutor(4) as pool:
+            assert all(None not in each for each in pool.map(ask, range(4)))
 
 
 def test_a_finder_finds_rows_by_their_string_whatever_it_hashes_to(monkeypatch):

@@ -195,12 +195,12 @@ class Holdings:
         with _mutex:
             again = dataset in _questioned
             _questioned.add(dataset)
-        if again and not self._again:
+            first, self._again = again and not self._again, again or self._again
+        if first:
             for name in ("names", "ends", "links", "shelf", "identities"):
                 if self.__dict__.get(name, ...) is None:
-                    del self.__dict__[name]
+                    self.__dict__.pop(name, None)
             self._briefs = {}
-            self._again = True
 
     def _kept(self, table: str) -> bool:
         return self._again or self._view[table].count() <= LARGE
@@ -214,16 +214,18 @@ class Holdings:
 
     def briefs(self, table: str) -> Briefs | None:
         """Facts or entities, where they are kept in memory."""
-        if table not in self._briefs:
+        known = self._briefs  # another thread's question may begin them anew
+        if table not in known:
             kept = table != "artifacts" and self._kept(table)
-            self._briefs[table] = briefs_of(self._view[table], table) if kept else None
-        return self._briefs[table]
+            known[table] = briefs_of(self._view[table], table) if kept else None
+        return known[table]
 
     def places(self, ids: Collection[str]) -> dict[str, int]:
         """Where the documents among some ids are, as far as that is known."""
         if self.shelf is not None:
             return self.shelf.places(ids)
-        return {id_: self.documents[id_] for id_ in ids if id_ in self.documents}
+        known = self.documents
+        return {id_: known[id_] for id_ in ids if id_ in known}
 
     @cached_property
     def roles(self) -> Mapping[str, int]:

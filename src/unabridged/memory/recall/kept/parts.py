@@ -1,19 +1,20 @@
 """The parts of a table that are kept: one a fragment, by the files that hold it and what was deleted of them.
 
-So after a commit only what it wrote is read. All of them share one room; the ones that were not asked for go first.
+So after a commit only what it wrote is read. All of them share one room; a table that finds no place in it beside
+what else is asked for is asked of its store.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
+from unabridged.memory.recall.kept.room import Room
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -47,8 +48,7 @@ class Kind:
     where: str | None = None
 
 
-_kept: OrderedDict[str, Sized] = OrderedDict()  # by kind and fragment's state, the latest asked for last
-_mutex = threading.Lock()
+_kept = Room()  # by kind and fragment's state
 
 
 def parts_of(handle: Handle, kind: Kind, made: Callable[[pa.Table], P]) -> list[P] | None:
@@ -60,17 +60,17 @@ def parts_of(handle: Handle, kind: Kind, made: Callable[[pa.Table], P]) -> list[
     if not states or (kind.most is not None and handle.count(kind.where) > kind.most):
         return None
     keys = {fragment: f"{kind.name} {state}" for fragment, state in states.items()}
-    with _mutex:
-        known = {fragment: _kept[key] for fragment, key in keys.items() if key in _kept}
-        for fragment in known:
-            _kept.move_to_end(keys[fragment])
-    if missing := [fragment for fragment in states if fragment not in known]:
+    known: dict[str, P] = _kept.get(keys.values())
+    if missing := [fragment for fragment, key in keys.items() if key not in known]:
+        if _kept.crowded(keys[fragment] for fragment in missing):
+            return None
         read = dict(_by_fragment(handle.columns(missing, kind.columns, kind.where)))
         empty = next(iter(read.values())).slice(0, 0)
-        fresh = {fragment: made(read.get(fragment, empty)) for fragment in missing}
-        _keep({keys[fragment]: part for fragment, part in fresh.items()})
+        fresh = {keys[fragment]: made(read.get(fragment, empty)) for fragment in missing}
+        if not _kept.put({key: (part, part.size) for key, part in fresh.items()}, ROOM):
+            return None
         known |= fresh
-    return cast("list[P]", [known[fragment] for fragment in states])
+    return [known[key] for key in keys.values()]
 
 
 def _by_fragment(rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
@@ -80,10 +80,3 @@ def _by_fragment(rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
     fragments, first, count = np.unique(rows["_rowid"].to_numpy() >> _SHIFT, return_index=True, return_counts=True)
     for fragment, start, length in zip(fragments.tolist(), first.tolist(), count.tolist(), strict=True):
         yield fragment, rows.slice(start, length)
-
-
-def _keep(parts: Mapping[str, Sized]) -> None:
-    with _mutex:
-        _kept.update(parts)
-        while sum(part.size for part in _kept.values()) > ROOM:
-            _kept.popitem(last=False)

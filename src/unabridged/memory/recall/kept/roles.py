@@ -8,11 +8,11 @@ is written to the table. Reading a million took 0.13 s.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from unabridged.memory.recall.kept.room import Room
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -22,12 +22,11 @@ if TYPE_CHECKING:
 __all__ = ["ROLES", "Roles", "numbers"]
 
 ROLES = ("document", "chunk", "summary", "web_search", "observation")
-UNREAD = 255
+UNREAD = 255  # of a row that was deleted when its fragment was read: an older state has it
 MOST = 64 << 20  # bytes, and so rows, of which roles are kept; a larger table is asked anew
 _SHIFT = 32  # a row's place is its fragment's number, then where in it the row stands
 
-_kept: OrderedDict[str, Any] = OrderedDict()  # by the file that holds them, the latest asked for last
-_mutex = threading.Lock()
+_kept = Room()  # by the file that holds them
 
 
 class Roles:
@@ -57,13 +56,13 @@ class Roles:
         file, every = self._files[fragment]
         known = self._read.get(fragment)
         if known is None:
-            known = self._read[fragment] = _remembered(file)
+            known = self._read[fragment] = _kept.get([file]).get(file)
         if known is None or (known[rows] == UNREAD).any():
             at, values = self._handle.column(fragment, "role")
             known = np.full(every, UNREAD, dtype=np.uint8) if known is None else known.copy()
             known[at] = _numbered(values)
             self._read[fragment] = known
-            _remember(file, known)
+            _kept.put({file: (known, every)}, MOST)
         return known[rows]
 
 
@@ -76,18 +75,3 @@ def _numbered(roles: Any) -> Any:
     known = roles.combine_chunks().dictionary_encode()
     numbers = np.array([ROLES.index(role) for role in known.dictionary.to_pylist()], dtype=np.uint8)
     return numbers[known.indices.to_numpy(zero_copy_only=False)]
-
-
-def _remembered(file: str) -> Any:
-    with _mutex:
-        found = _kept.get(file)
-        if found is not None:
-            _kept.move_to_end(file)
-        return found
-
-
-def _remember(file: str, roles: Any) -> None:
-    with _mutex:
-        _kept[file] = roles
-        while sum(map(len, _kept.values())) > MOST:
-            _kept.popitem(last=False)
