@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import sys
 import time
@@ -15,7 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from unabridged.cli.app import run
+from unabridged.cli.exits import Leave
 from unabridged.cli.job_progress import JobLine
+from unabridged.cli.job_signals import Asked, Ending
+from unabridged.errors import JobError
 from unabridged.jobs.state import JobProgress
 from unabridged.testing import LoopbackProvider
 
@@ -61,6 +65,7 @@ def test_a_finished_job_says_that_there_is_nothing_to_do(place, capsys) -> None:
     assert run(["job", "run", *flags, "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert (report["run"]["requests"], report["requests"], report["tried"]) == (0, 1, 0)
+    assert (report["idle"], report["ok"]) == (True, True)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +142,8 @@ def test_list_status_and_show(place, capsys) -> None:
     assert run(["job", "list"]) == 0
     assert "mine  done" in capsys.readouterr().out
     assert run(["job", "list", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)[0]["counts"]["done"] == 30
+    listed = json.loads(capsys.readouterr().out)[0]
+    assert (listed["counts"]["done"], listed["rows"], listed["left"], listed["resumable"]) == (30, 30, None, False)
     assert run(["job", "status", "mine"]) == 0
     out = capsys.readouterr().out
     assert "30 of 30" in out
@@ -247,11 +253,11 @@ def test_what_is_to_be_said_of_the_source_is_said_once_above_the_line(place, cap
             return True
 
     terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    with JobLine(quiet=False) as line:
-        line.step(state)
-        line.step(state)
-    monkeypatch.undo()
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stderr", terminal)
+        with JobLine(quiet=False) as line:
+            line.step(state)
+            line.step(state)
     assert terminal.getvalue().count("warning: column 'x'") == 1
     Path("rows.csv").write_bytes("text\ncafé\n".encode("cp1252"))
     command = ["job", "run", "rows.csv", "-o", "out.jsonl", "--model", "hashing"]
@@ -277,12 +283,10 @@ def test_a_killed_run_is_told_from_a_live_one_and_resumed_by_its_id(place, capsy
         finally:
             process.kill()
             process.wait()
-        killed = time.strftime("%Y-%m-%d %H:")
         for name in ("list", "status", "show"):
             assert run(["job", name, *([] if name == "list" else ["mine"])]) == 0
             out = capsys.readouterr().out
-            assert f" at {killed}" in out
-            assert "run the same command to resume" in out
+            assert re.search(r" at 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d.*run the same command to resume", out)
             assert "running" not in out
         assert "run 1 " in out
         assert "interrupted (it ended without a word: killed, asked twice to end, or the machine went down)" in out
@@ -297,6 +301,16 @@ def test_a_killed_run_is_told_from_a_live_one_and_resumed_by_its_id(place, capsy
         found = json.loads(capsys.readouterr().out)
         assert [each["status"] for each in found["runs"]] == ["interrupted", "done"]
         assert found["runs"][0]["began"] <= found["runs"][0]["ended"] <= found["runs"][1]["began"]
+
+
+@pytest.mark.parametrize(("by", "code"), [(Asked.INTERRUPT, 130), (Asked.TERMINATE, 143)])
+def test_what_a_signal_brought_about_is_told_and_anything_else_is_an_error(capsys, by, code) -> None:
+    error = JobError("the job was asked to end")
+    with pytest.raises(JobError, match="asked to end"):
+        Ending().leave(error)
+    with pytest.raises(Leave) as caught:
+        Ending(by=by).leave(error)
+    assert (caught.value.code, capsys.readouterr().err) == (code, "the job was asked to end\n")
 
 
 def wait_until(true, seconds: float = 30.0) -> None:

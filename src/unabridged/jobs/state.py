@@ -66,7 +66,7 @@ class JobReport:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
-        return asdict(self)
+        return {**asdict(self), "idle": self.idle, "ok": self.ok}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class JobInfo:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
-        return asdict(self)
+        return {**asdict(self), "rows": self.rows, "left": self.left, "resumable": self.resumable}
 
 
 class Lock:
