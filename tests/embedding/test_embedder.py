@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -758,14 +759,23 @@ def test_progress_counts_every_text_once_however_it_came_to_its_vector(announced
 def test_progress_costs_the_same_for_each_answer_however_many_texts_there_are() -> None:
     """A count over all texts after each answer made a call of n texts cost n times n."""
 
-    def spent(texts: int) -> float:
+    def calls(texts: int) -> int:
         made = embedder(Server(limit=Limit(input_tokens=512, request_inputs=1)), concurrency=1)
-        began = time.process_time()
-        made.embed_detailed([f"text {i}" for i in range(texts)], progress=lambda _: None)
-        return time.process_time() - began
+        seen = 0
 
-    spent(100)
-    assert spent(4000) < 20 * spent(400)
+        def count(_frame: object, event: str, _value: object) -> None:
+            nonlocal seen
+            seen += event == "call"
+
+        sys.setprofile(count)
+        try:
+            made.embed_detailed([f"text {i}" for i in range(texts)], progress=lambda _: None)
+        finally:
+            sys.setprofile(None)
+        return seen
+
+    calls(10)
+    assert calls(800) < 10 * calls(100)
 
 
 def test_L12_the_report_says_when_one_vector_says_little() -> None:
