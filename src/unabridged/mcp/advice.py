@@ -20,7 +20,7 @@ WORDS: Mapping[str, str] = {
     "empty": "leave blank texts out",
     "erase_session": "name it as session_id",
     "folder": "give its texts one by one",
-    "list_datasets": "name one of those that are",
+    "list_datasets": "`list` what=datasets names those that are",
     "list_snapshots": "ask the user for its name",
     "private": "give the text itself instead of its address",
     "project": "tell the user, who can set it where this server is started",

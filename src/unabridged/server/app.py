@@ -42,6 +42,11 @@ _ROUTERS = (
     "unabridged.server.configuration",
     "unabridged.server.page",
 )
+# What the frameworks under us say no more of than the status.
+_SAID = {
+    400: "the body is not valid JSON in UTF-8",
+    404: "nothing is at this path; GET /openapi.json lists what there is",
+}
 # Modules that mount an application of their own: ``mount(app)``.
 _MOUNTED = ("unabridged.mcp",)
 
@@ -130,20 +135,32 @@ def _problem(error: Exception, request: Request) -> Problem:
     if isinstance(error, UnabridgedError):
         return problem_of(error)
     if isinstance(error, RequestValidationError):
-        return _invalid(error, request.scope.get("route"))
+        return _invalid(error, request)
     if isinstance(error, UnicodeEncodeError):
         return no_text()
     assert isinstance(error, HTTPException)  # noqa: S101 -- these are what the handlers are for
-    return Problem(error.status_code, str(error.detail), headers=error.headers)
+    said = _SAID.get(error.status_code, str(error.detail))
+    return Problem(error.status_code, said, headers=error.headers)
 
 
-def _invalid(error: RequestValidationError, route: Any) -> Problem:
+def _invalid(error: RequestValidationError, request: Request) -> Problem:
     """What is wrong, by place; never what was sent."""
-    body = getattr(getattr(route, "body_field", None), "field_info", None)
-    told = [{"at": ".".join(map(str, one["loc"])), "problem": _said(one, body)} for one in error.errors()]
+    body = getattr(getattr(request.scope.get("route"), "body_field", None), "field_info", None)
+    faults = error.errors()
+    if any(one["type"] == "model_attributes_type" and one["loc"] == ("body",) for one in faults):
+        return _no_object(request.headers.get("content-type", ""))
+    told = [{"at": ".".join(map(str, one["loc"])), "problem": _said(one, body)} for one in faults]
     first = told[0] if told else {"at": "", "problem": "not valid"}
     detail = f"{first['at']}: {first['problem']}"
     return Problem(422, detail, code="invalid_request", param=first["at"], extra={"errors": told})
+
+
+def _no_object(content_type: str) -> Problem:
+    """A body that is JSON and no object, or was not said to be JSON, and so was not read as such."""
+    if "json" in content_type.lower():
+        return Problem(422, "body: expected a JSON object", code="invalid_request", param="body")
+    detail = "the body is not said to be JSON: send it with Content-Type: application/json"
+    return Problem(415, detail, param="Content-Type")
 
 
 def _said(fault: Any, body: Any) -> str:

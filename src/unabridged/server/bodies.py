@@ -28,6 +28,9 @@ class Body:
         self._place = place
         self._seen = 0
         self._ended = False
+        if headers.get("content-encoding", "identity").lower() != "identity":
+            detail = "a body is taken as it is and never unpacked: send it without Content-Encoding"
+            raise Problem(415, detail, code="content_encoding")
         told = headers.get("content-length", "")
         self._told = int(told) if told.isdecimal() and len(told) < 19 else 0
         if self._told > self._most:

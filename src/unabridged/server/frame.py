@@ -52,12 +52,23 @@ class Frame:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] == "http":
+            if scope["method"] == "HEAD" and not is_public("GET", scope["path"]):  # those answer it themselves
+                scope, send = {**scope, "method": "GET"}, _without_body(send)
             app = self._direct.get((scope["method"], scope["path"]), self._app)
             await _Exchange(self._server, scope, receive, send).run(app)
         elif scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         else:  # no route here speaks anything else
             await send({"type": "websocket.close", "code": 1003})
+
+
+def _without_body(send: Send) -> Send:
+    """What a HEAD is told: the headers that a GET would have (RFC 9110, 9.3.2)."""
+
+    async def told(message: Message) -> None:
+        await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+    return told
 
 
 class _Direct:
@@ -124,6 +135,8 @@ class _Exchange:
     def _admit(self) -> None:
         """Where, from where, and who."""
         scope, server = self._scope, self._server
+        if sum(name == b"host" for name, _ in scope["headers"]) > 1:  # others on the way may have read the other one
+            raise Problem(400, "more than one Host header", code="invalid_request")
         server.strangers.refuse(scope["method"], self._headers)
         if "origin" in self._headers:
             self._added = [*server.strangers.shared(self._headers), *self._added]

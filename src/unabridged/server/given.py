@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-__all__ = ["Given", "example", "fields_at"]
+__all__ = ["Given", "example", "fields_at", "takes"]
 
 
 class Given(BaseModel):
@@ -26,19 +26,23 @@ class Given(BaseModel):
     @classmethod
     def _as_json_has_it(cls, value: Any, about: ValidationInfo) -> Any:
         """As it is, unless pydantic would make a number, or true or false, of what is none in JSON."""
-        takes = _takes(cls.model_fields[about.field_name or ""].annotation)
-        expected = "true or false" if bool in takes else "a number" if takes & {int, float} else None
-        if expected and isinstance(value, bool | str) and not takes & {type(value), Any}:
+        kinds = takes(cls.model_fields[about.field_name or ""].annotation)
+        expected = "true or false" if bool in kinds else "a number" if kinds & {int, float} else None
+        if expected and isinstance(value, bool | str) and not kinds & {type(value), Any}:
             found = "a string" if isinstance(value, str) else "true or false"
             raise PydanticCustomError("no_number", f"found {found}, expected {expected}")
         return value
 
 
-def _takes(annotation: Any) -> set[Any]:
-    """The plain types that a field takes, at any depth."""
+def takes(annotation: Any) -> set[Any]:
+    """The types that a field takes, at any depth.
+
+    >>> takes(list[str] | None) == {list[str] | None, list[str], str, type(None)}
+    True
+    """
     if get_origin(annotation) is Literal:
         return {type(each) for each in get_args(annotation)}
-    return {annotation}.union(*map(_takes, get_args(annotation))) if isinstance(annotation, Hashable) else set()
+    return {annotation}.union(*map(takes, get_args(annotation))) if isinstance(annotation, Hashable) else set()
 
 
 def example(**fields: Any) -> ConfigDict:
@@ -58,7 +62,7 @@ def fields_at(annotation: Any, place: Sequence[str | int] = ()) -> list[str]:
     >>> fields_at(Page), fields_at(list[Page] | None, (0,))
     (['limit'], ['limit'])
     """
-    models = [each for each in _takes(annotation) if isinstance(each, type) and issubclass(each, BaseModel)]
+    models = [each for each in takes(annotation) if isinstance(each, type) and issubclass(each, BaseModel)]
     if not place:
         return list(dict.fromkeys(field.alias or name for each in models for name, field in each.model_fields.items()))
     inside = [each.model_fields[str(place[0])].annotation for each in models if str(place[0]) in each.model_fields]

@@ -73,10 +73,12 @@ class Bounded(HttpToolsProtocol):
             self._patience = self.loop.call_later(_PATIENCE, self._give_up)
 
     def on_headers_complete(self) -> None:
-        """They are whole."""
+        """They are whole; also those that came in one piece are held against their limit."""
         self._head = -1
         self._silent.pop(self, None)
         self._calm()
+        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > _MOST:
+            raise ValueError("the headers are over 64 KB")  # the parser's caller answers 400, and hangs up
         super().on_headers_complete()
 
     def on_response_complete(self) -> None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from unabridged.errors import NotFound
 from unabridged.server.headers import Strangers
 from unabridged.server.hot import Hot
 from unabridged.server.keys import KeyFile, KeyRing
@@ -77,7 +78,10 @@ class Server:
         with self._opening:
             found = self._memories.get(dataset)
             if found is None:
-                found = self.config.memory(dataset=dataset, create=create, embedder=self.embedders())
+                try:
+                    found = self.config.memory(dataset=dataset, create=create, embedder=self.embedders())
+                except NotFound:  # without the name: a caller may have sent anything as one
+                    raise NotFound("no dataset of that name is in this place", advice="list_datasets") from None
                 self._memories[dataset] = found
                 self._dispatch(found)
             return found

@@ -6,18 +6,19 @@ So under ``/v1/gb``, all of which is ours. Elsewhere clients speak a protocol of
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_origin
 
 from fastapi import Request  # noqa: TC002 -- FastAPI reads the annotation
 
 from unabridged.config.names import nearest
+from unabridged.server.given import takes
 from unabridged.server.problems import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from fastapi._compat import ModelField
     from fastapi.dependencies.models import Dependant
-    from fastapi.routing import APIRoute
 
 __all__ = ["known_parameters"]
 
@@ -25,22 +26,29 @@ _SHOWN = 40  # letters of a name that an error repeats
 
 
 async def known_parameters(request: Request) -> None:
-    """Refuse an address with a parameter that its route does not take; 422, and the nearest name."""
-    taken = _taken(request.scope["route"])
+    """Refuse an address with a parameter that its route does not take, or takes once and finds twice; 422."""
+    taken = {field.alias: field for field in _taken(request.scope["route"].dependant)}
     for name in request.query_params:
         if name not in taken:
-            near = nearest(name, taken)
-            meant = f"did you mean {near}?" if near else f"known are {', '.join(taken) or 'none'}"
-            said = f"query.{name}" if name.isidentifier() and len(name) <= _SHOWN else "query"
-            raise Problem(422, f"{said}: unknown parameter, {meant}", code="invalid_request", param=said)
+            raise _unknown(name, tuple(taken))
+        times = len(request.query_params.getlist(name))
+        if times > 1 and not _several(taken[name]):  # which of them is meant, programs on the way may disagree
+            detail = f"query.{name}: given {times} times, expected once"
+            raise Problem(422, detail, code="invalid_request", param=f"query.{name}")
 
 
-def _taken(route: APIRoute) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_named(route.dependant)))
+def _unknown(name: str, taken: Sequence[str]) -> Problem:
+    near = nearest(name, taken)
+    meant = f"did you mean {near}?" if near else f"known are {', '.join(taken) or 'none'}"
+    said = f"query.{name}" if name.isidentifier() and len(name) <= _SHOWN else "query"
+    return Problem(422, f"{said}: unknown parameter, {meant}", code="invalid_request", param=said)
 
 
-def _named(dependant: Dependant) -> Iterator[str]:
-    for field in dependant.query_params:
-        yield field.alias
+def _several(field: ModelField) -> bool:
+    return any(get_origin(each) is list for each in takes(field.field_info.annotation))
+
+
+def _taken(dependant: Dependant) -> Iterator[ModelField]:
+    yield from dependant.query_params
     for each in dependant.dependencies:
-        yield from _named(each)
+        yield from _taken(each)

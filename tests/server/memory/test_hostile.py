@@ -200,7 +200,7 @@ def test_packed_bodies_are_not_unpacked(client) -> None:
     headers = {"content-type": "application/json", "content-encoding": "gzip"}
     began = time.process_time()
     for path in ("remember", "recall", "erase"):
-        assert sent(client, "POST", path, bomb, headers=headers).status_code in {400, 422}
+        assert sent(client, "POST", path, bomb, headers=headers).status_code == 415
     folded = io.BytesIO()
     with zipfile.ZipFile(folded, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("word/document.xml", b"<a>" + b"0" * 300_000_000)

@@ -25,6 +25,9 @@ __all__ = ["router"]
 
 router = APIRouter(tags=["remember"])
 
+MOST_CHUNKS = 10_000  # of one request; the largest text of SPEC A16 makes 320 of the default size
+_BYTES_A_TOKEN = 4  # of prose
+
 Level = Literal["none", "low", "medium", "high"]
 Stage = Literal["extract_graph", "summarize_chunk", "resolve_edges", "link_chunks"]
 # Any value comes through, so that a wrong kind is answered as the memory itself does: 400, nothing stored (A3).
@@ -135,10 +138,20 @@ def options_of(given: RememberRequest, memory: Memory) -> dict[str, Any]:
     if size > memory.max_text_bytes:
         raise too_large(size, memory.max_text_bytes, "text")
     options = given.model_dump(exclude={"text", "image"}, exclude_unset=True)
+    if isinstance(given.chunking, Chunking):
+        _refuse_crumbs(given.chunking, size)
     options["chunking"] = _chunking(given.chunking) if isinstance(given.chunking, Chunking) else given.chunking
     if given.image is not None:
         options["image"] = {**given.image.model_dump(exclude={"data"}), "data": _image(given.image.data)}
     return options
+
+
+def _refuse_crumbs(chunking: Chunking, size: int) -> None:
+    """Refuse what would cut a text into more chunks than one request may make: each is a commit of its own."""
+    each = max(1.0, chunking.size * (1 - chunking.overlap_percent / 100)) * _BYTES_A_TOKEN
+    if size / each > MOST_CHUNKS:
+        detail = f"would make some {size / each:,.0f} chunks of this text, over the limit of {MOST_CHUNKS:,}"
+        raise InputError(f"chunking: size {chunking.size}, overlap {chunking.overlap_percent} % {detail}")
 
 
 def _notes(done: Remembered) -> dict[str, str]:
