@@ -100,6 +100,7 @@ MEMORY = ["--memory", "m", *M]
         (["embd"], "there is no command embd, did you mean embed?; see 'unabridged --help'"),
         (["embed", "a.txt", "-o"], "-o: found nothing, expected a value; see 'unabridged embed --help'"),
         (["job", "run", "a.txt", *M, "-o", "j.parquet", "--max-cost", "1"], "--max-cost: "),
+        (["job", "run", "a.txt", *M, "-o", "j.parquet", "--text-column", "zzz"], "--text-column: found 'zzz', "),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told_by_the_option_that_was_given(capsys, args, said) -> None:

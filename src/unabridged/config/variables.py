@@ -137,7 +137,8 @@ def _typed(written: str, text: str, types: frozenset[str]) -> tuple[Any, str | N
     names = references(written)
     held = f"the variable {names[0]} holds" if len(names) == 1 else f"the variables {' and '.join(names)} make"
     expected = " or ".join(_EXPECTED[kind] for kind in _EXPECTED if kind in types)
-    return text, f"{held} {len(text)} characters that are no such value, expected {expected}"
+    size = "a character that is" if len(text) == 1 else f"{len(text)} characters that are"
+    return text, f"{held} {size} no such value, expected {expected}"
 
 
 def _problem(text: str, environ: Mapping[str, str]) -> str | None:
