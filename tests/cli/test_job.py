@@ -245,6 +245,25 @@ def test_progress_on_a_terminal_and_a_line_a_minute_in_a_pipe(place, capsys, mon
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        (["--column", "v"], "--column: names the column that the format 'column' adds"),
+        (["--encoding", "utf-16"], "--encoding: is for jsonl and csv and files, the source is parquet"),
+        (["--hidden"], "--hidden: is for files, the source is parquet"),
+        (["--ignore", "*.x"], "--ignore: is for files, the source is parquet"),
+        (["--dataset", "d"], "--dataset: found 'd', which is of a memory; none is read or written here"),
+        (["--sink-format", "npy"], "--sink-format: found 'npy', but the ending of out.parquet says otherwise"),
+        (["-o", "rows.parquet"], "--output: rows.parquet is what is read; write elsewhere"),
+        (["-k", "titel"], "rows.parquet: has no column 'titel'; it has key, body"),
+    ],
+)
+def test_an_option_that_cannot_be_meant_is_told_before_anything_is_done(place, capsys, option, said) -> None:
+    assert run(["job", "run", *FLAGS, *option]) == 2
+    assert said in capsys.readouterr().err
+    assert list(Path("jobs").glob("*/journal.sqlite")) == []
+
+
 def test_what_is_to_be_said_of_the_source_is_said_once_above_the_line(place, capsys, monkeypatch) -> None:
     state = JobProgress(5, 100, 0, 0, 0, 0, None, 1.0, notes=("column 'x' is in none of the first 1,000 lines",))
 

@@ -312,7 +312,7 @@ def test_a_setting_that_says_nothing_to_the_target_is_refused(bench: Bench) -> N
     for sink, said in (
         (
             SinkSettings(bench.out("a.parquet"), column="v"),
-            r"sink\.column: names the column that sink\.format column adds",
+            r"sink\.column: names the column that the format 'column' adds",
         ),
         (
             SinkSettings(bench.out("a.parquet"), format="npy"),

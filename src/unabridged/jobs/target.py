@@ -76,7 +76,9 @@ def _refuse_foreign(settings: JobSettings) -> None:
     """Raise for a setting that says nothing to this target: who gives one expects something of it."""
     sink = settings.sink
     if sink.column != SinkSettings().column:
-        raise ConfigError("sink.column", f"names the column that sink.format column adds; {sink.target} has its own")
+        raise ConfigError(
+            "sink.column", "names the column that the format 'column' adds to the source; here none is added"
+        )
     ending = Path(sink.target).suffix.lower().removeprefix(".")
     if sink.format is not None and sink.format not in (ending, "memory"):
         raise ConfigError("sink.format", f"found {sink.format!r}, but the ending of {sink.target} says otherwise")
