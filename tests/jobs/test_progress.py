@@ -25,6 +25,7 @@ from unabridged.testing import LoopbackProvider
 def test_rows_are_told_as_they_have_their_vectors_though_the_shard_is_not_done(bench: Bench, runner) -> None:
     seen: list[JobProgress] = []
     around: list[tuple[int, int]] = []
+    pages: list[str] = []
     with LoopbackProvider(latency=0.25) as server:
         settings = bench.settings(
             bench.parquet(120), bench.out("out.parquet"), Remote(server.url, concurrency=2), block_rows=4096
@@ -34,6 +35,8 @@ def test_rows_are_told_as_they_have_their_vectors_though_the_shard_is_not_done(b
             seen.append(progress)
             info = read_job(settings.folder, settings.id)
             around.append((info.counts.rows, info.rows))
+            if info.under_way and not pages:
+                pages.append(job_report(settings.folder, settings.id))
 
         report = run_job(settings, progress=told, **({} if runner is None else {"runner": runner}))
     rows = [each.rows for each in seen]
@@ -41,6 +44,8 @@ def test_rows_are_told_as_they_have_their_vectors_though_the_shard_is_not_done(b
     assert len({row for row in rows if 0 < row < 120}) >= 3
     assert rows[-1] == 120
     assert any(noted == 0 < row for noted, row in around)  # another process sees it too
+    assert "<b>0</b><span>rows done" not in pages[0]
+    assert "<b>–</b><span>rows a second" not in pages[0]
     assert report.counts.done == 120
     assert last_sign(settings.place) is None
     info = read_job(settings.folder, settings.id)

@@ -7,6 +7,7 @@ text, key or vector is in it (promise 12).
 from __future__ import annotations
 
 import datetime as dt
+import time
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -97,13 +98,13 @@ def _summary(facts: _Facts) -> list[tuple[str, str]]:
         ("rows done", f"{counts.done + facts.job.under_way:,}"),
         ("failed", f"{counts.failed:,}"),
         ("blank", f"{counts.skipped:,}"),
-        ("rows read", f"{counts.rows:,}") if known is None else ("rows in all", f"{known:,}"),
+        ("rows read", f"{facts.job.rows:,}") if known is None else ("rows in all", f"{known:,}"),
         ("chunks", f"{counts.chunks:,}"),
         ("tokens billed", f"{spent.tokens:,}"),
         ("requests", f"{spent.requests:,}"),
         ("refused", f"{spent.refused:,}"),
         ("time at work", _seconds(seconds)),
-        ("rows a second", short(counts.rows / seconds) if seconds > 0 else "–"),
+        ("rows a second", short(facts.job.rows / seconds) if seconds > 0 else "–"),
     ]
     if facts.job.cost is not None:
         found.append(("cost", f"{facts.job.cost:,.4g}"))
@@ -122,14 +123,9 @@ def _section(title: str, about: str, plot: str, kind: str = "") -> str:
 
 
 def _spans(facts: _Facts) -> list[tuple[float, float]]:
-    """When the job was at work: each run from its beginning to its end, or to its last block."""
-    found = []
-    for at, run in enumerate(facts.job.runs):
-        after = facts.job.runs[at + 1].began if at + 1 < len(facts.job.runs) else float("inf")
-        blocks = [row["at"] for row in facts.history if run.began <= row["at"] < after]
-        end = run.ended if run.ended is not None else max(blocks, default=run.began)
-        found.append((run.began, max(end, run.began)))
-    return found
+    """When the job was at work: each run from its beginning to its end, or to now."""
+    now = time.time()
+    return [(run.began, max(run.began, now if run.ended is None else run.ended)) for run in facts.job.runs]
 
 
 def _worked(spans: Sequence[tuple[float, float]]) -> Callable[[float], float]:
