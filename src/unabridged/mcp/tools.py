@@ -9,6 +9,7 @@ import difflib
 import functools
 import inspect
 import json
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
@@ -21,7 +22,7 @@ from unabridged.errors import ProviderError, StoreError, UnabridgedError
 from unabridged.mcp.advice import WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from mcp.server.mcpserver import Context
 
@@ -173,22 +174,24 @@ def _spoken(function: Callable[..., Any]) -> Callable[..., Any]:
 
         @functools.wraps(function)
         async def later(*args: Any, **given: Any) -> Any:
-            try:
+            with _in_words():
                 return await function(*args, **given)
-            except UnabridgedError as error:
-                raise ToolError(sentence(error)) from None
-            except UnicodeEncodeError:
-                raise ToolError(_NO_TEXT) from None
 
         return later
 
     @functools.wraps(function)
     def now(*args: Any, **given: Any) -> Any:
-        try:
+        with _in_words():
             return function(*args, **given)
-        except UnabridgedError as error:
-            raise ToolError(sentence(error)) from None
-        except UnicodeEncodeError:
-            raise ToolError(_NO_TEXT) from None
 
     return now
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
+    try:
+        yield
+    except UnabridgedError as error:
+        raise ToolError(sentence(error)) from None
+    except UnicodeEncodeError:
+        raise ToolError(_NO_TEXT) from None

@@ -212,3 +212,17 @@ def test_clients_of_other_protocols_may_send_extras(client):
 def test_what_json_has_no_number_for_is_none(client, given, said):
     assert post(client, "recall", 422, query="x", **given)["detail"] == said
     assert post(client, "recall", query="x", limit=5.0)["hits"] is not None
+
+
+@pytest.mark.parametrize(
+    ("path", "given", "said"),
+    [
+        ("remember", {"text": "x", "chunking": {"sise": 5}}, "unknown field, did you mean size?"),
+        ("remember", {"text": "x", "timeseries": [{"name": "n", "values": []}]}, "unknown field, known are name, unit"),
+        ("recall", {"query": "x", "sesion_id": "s"}, "unknown field, did you mean session_id?"),
+    ],
+)
+def test_a_field_that_is_not_known_names_the_one_that_was_meant(client, path, given, said):
+    answer = post(client, path, 422, **given)
+    assert said in str(answer["errors"])
+    assert answer["param"].startswith("body.")

@@ -28,6 +28,12 @@ Level = Literal["none", "low", "medium", "high"]
 LONGEST = 1 << 14  # characters of a query: some pages; what is longer is a text to remember, and slow to search for
 
 
+def _asked(*names: str) -> Any:
+    """What is asked, under either name."""
+    known = AliasChoices(*names)
+    return Field(min_length=1, max_length=LONGEST, validation_alias=known, examples=["Where does Alice work?"])
+
+
 class Scope(Given):
     """Which artifacts may answer, and how many hits there are."""
 
@@ -61,12 +67,7 @@ class Scope(Given):
 class RecallRequest(Scope):
     """A query, and where to look."""
 
-    query: str = Field(
-        min_length=1,
-        max_length=LONGEST,
-        validation_alias=AliasChoices("query", "question"),
-        examples=["Where does Alice work?"],
-    )
+    query: str = _asked("query", "question")
     session_id: str | None = Field(default=None, description="Only of this session.")
     explain: bool = Field(default=False, description="Each lane's rank and score of every hit.")
 
@@ -74,12 +75,7 @@ class RecallRequest(Scope):
 class QueryRequest(Scope):
     """A question, who asks it, and where to look."""
 
-    question: str = Field(
-        min_length=1,
-        max_length=LONGEST,
-        validation_alias=AliasChoices("question", "query"),
-        examples=["Where does Alice work?"],
-    )
+    question: str = _asked("question", "query")
     session_id: str | None = Field(default=None, description="The session that asks: the question is kept there.")
     of_session: str | None = Field(default=None, description="Answer only from this session.")
     model: str | None = Field(default=None, description="The chat model that answers, for this request.")
