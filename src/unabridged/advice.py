@@ -35,6 +35,7 @@ PYTHON: Mapping[str, str] = {
     "project": "or pass project",
     "reembed": "open it with the embedder that made them, or change them with Memory.reembed()",
     "replace": "pass force=True to replace it",
+    "text_bytes": "cut it, or open the memory with a larger max_text_bytes",
     "wait_readers": "end them, or wait longer (wait=…)",
     "writable": "open it without read_only to write",
 }

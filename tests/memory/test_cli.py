@@ -199,6 +199,8 @@ def test_what_must_be_confirmed_says_how(run):
         (["restore", "one"], 2, "--yes gives it"),
         (["delete", "monday"], 2, "`unabridged memory erase --session ID` does that"),
         (["import", "nowhere"], 2, "nowhere: has no manifest.json"),
+        (["withdraw", "monday"], 2, "1 id of neither facts nor entities: `delete` takes any"),
+        (["add", "--no-chunk", "--text", "x" * 1_100_000], 2, "cut it into several files, or set maxTextBytes"),
     ],
 )
 def test_the_exit_code_says_who_can_help(run, monkeypatch, capsys, arguments, code, said):
@@ -224,6 +226,25 @@ def test_vectors_come_from_the_model_or_the_configuration(run, place, tmp_path, 
     monkeypatch.setattr("platformdirs.user_data_dir", lambda _name: str(tmp_path / "home"))
     run("init")
     assert (tmp_path / "home" / "memory").is_dir()
+
+
+def test_commands_open_the_memory_as_the_configuration_has_it(run, place, tmp_path, monkeypatch):
+    """With its lock and its store's options: two kinds of lock on one dataset would keep nobody out."""
+    plugin = tmp_path / "plugin.json"
+    memory = {"lock": "lease", "maxTextBytes": 10, "storageOptions": {"allow_http": "true"}}
+    plugin.write_text(json.dumps({"dbPath": str(place), "memory": memory}), "utf-8")
+    monkeypatch.delenv("UNABRIDGED_MEMORY")
+    monkeypatch.setenv("UNABRIDGED_CONFIG", str(plugin))
+    run("init")
+    assert list(place.glob("*.leases.lance"))
+    run("add", "--text", "ten bytes.")
+    with pytest.raises(InputError, match="11 bytes, over the limit of 10 bytes"):
+        run("add", "--text", "eleven byte")
+    run("verify")
+    run("export", tmp_path / "out")
+    run("import", tmp_path / "out", "--dataset", "copy")
+    run("drop", "copy", "--yes")
+    assert "default" in run("list", "datasets")
 
 
 def test_looking_makes_no_folder(run, tmp_path):

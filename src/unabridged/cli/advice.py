@@ -26,6 +26,7 @@ WORDS: Mapping[str, str] = {
     "project": "or put it into the file of --config",
     "reembed": "name theirs with --model or --config, or `unabridged sweep` makes them anew",
     "replace": "--force replaces it",
+    "text_bytes": "cut it into several files, or set maxTextBytes under memory in the file of --config",
     "wait_readers": "end them, or wait for them with --wait SECONDS",
     "writable": "run the command that writes",
 }

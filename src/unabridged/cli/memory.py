@@ -21,6 +21,7 @@ from unabridged.cli.memory_options import (
     opened,
     pairs,
     place,
+    storage,
 )
 from unabridged.cli.memory_print import as_data, lines, show, shown
 from unabridged.cli.naming import option_of
@@ -145,7 +146,7 @@ def _list(
     if what == "datasets":
         from unabridged.memory import Memory
 
-        found = Memory.datasets(place(uri))
+        found = Memory.datasets(place(uri), **storage(uri))
         show(found) if as_json else lines(found)
         return
     memory = opened(uri, dataset, read_only=True)

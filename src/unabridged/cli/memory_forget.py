@@ -63,8 +63,13 @@ def _withdraw(
     unabridged memory withdraw 01a22b3a56ef00049e0409763c8adbd3
     ```
     """
+    from unabridged.memory.forgetting import kinds_of
+
     with opened(uri, dataset) as memory:
-        entities = {each.id for each in memory.entities.many(ids)}
+        kinds = kinds_of(memory.source, ids)
+        if wrong := [each for each in ids if kinds.get(each, "edges") not in {"entities", "edges"}]:
+            raise InputError(f"{plural(len(wrong), 'id')} of neither facts nor entities: `delete` takes any")
+        entities = [each for each in ids if kinds.get(each) == "entities"]
         done = memory.withdraw(entities=entities, edges=[each for each in ids if each not in entities])
     show(done) if as_json else put(f"withdrew {_counts(done)}\n")
 

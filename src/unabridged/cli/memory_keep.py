@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from unabridged.cli.console import note, plural, put
-from unabridged.cli.memory_options import Dataset, Json, Uri, Yes, confirm, named, opened, place
+from unabridged.cli.memory_options import Dataset, Json, Uri, Yes, confirm, named, opened, place, settings, storage
 from unabridged.cli.memory_print import as_data, lines, show, verdict
 
 __all__ = ["register"]
@@ -100,7 +100,7 @@ def _import(
     """
     from unabridged.memory import Memory
 
-    with Memory.import_(path, place(uri), dataset=dataset) as memory:
+    with Memory.import_(path, place(uri), dataset=dataset, **settings(uri)) as memory:
         put(f"{plural(memory.artifacts.counts().documents, 'document')} in {memory.name}\n")
 
 
@@ -184,4 +184,4 @@ def _drop(
     where = place(uri)
     confirm(f"delete the whole dataset {dataset!r} in {where}?", yes=yes)
     with named(where, dataset):
-        Memory.drop(where, dataset)
+        Memory.drop(where, dataset, **storage(uri))

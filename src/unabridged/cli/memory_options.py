@@ -34,6 +34,8 @@ __all__ = [
     "opened",
     "pairs",
     "place",
+    "settings",
+    "storage",
 ]
 
 Uri = Annotated[
@@ -61,13 +63,30 @@ def place(uri: str | None, config: str | None = None) -> str:
     return str(Path(user_data_dir("unabridged")) / "memory")
 
 
+def settings(uri: str | None, config: str | None = None) -> dict[str, Any]:
+    """How the plugin JSON has its memory opened (its store's options, its lock …); of another place it says nothing."""
+    config = config or os.environ.get("UNABRIDGED_CONFIG")
+    if uri or not config:
+        return {}
+    from unabridged.config import load_config
+    from unabridged.config.build_memory import memory_options
+
+    found = load_config(config)
+    return memory_options(found) if found.db_path else {}
+
+
+def storage(uri: str | None) -> dict[str, Any]:
+    """Of these, the store's own options alone."""
+    return {name: value for name, value in settings(uri).items() if name == "storage_options"}
+
+
 def opened(uri: str | None, dataset: str, *, config: str | None = None, create: bool = False, **options: Any) -> Memory:
     """The memory of the options."""
     from unabridged.memory import Memory
 
     where = place(uri, config)
     with named(where, dataset):
-        return Memory.open(where, dataset=dataset, create=create, **options)
+        return Memory.open(where, dataset=dataset, create=create, **{**settings(uri, config), **options})
 
 
 @contextlib.contextmanager

@@ -47,6 +47,7 @@ _CALLED = {
     "sink.column": ("column",),
     "sink.format": ("sink_format",),
     "sink.target": ("output",),
+    "slice": ("span",),
     "snapshot name": ("name",),
     "source.encoding": ("encoding",),
     "source.format": ("source_format",),

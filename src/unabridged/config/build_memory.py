@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from unabridged.memory.asking.asking import Asker
     from unabridged.providers.websearch import WebSearch
 
-__all__ = ["build_asker", "build_memory", "build_search"]
+__all__ = ["build_asker", "build_memory", "build_search", "memory_options"]
 
 _CHAT: Path = ("chat",)
 # Beside those that speak OpenAI's form for embeddings too: an address, and the variables that hold a key.
@@ -84,16 +84,10 @@ def build_search(config: Config) -> WebSearch | None:
         raise ConfigError(spell(("websearch", *_place(error.path))), error.problem, advice=error.advice) from None
 
 
-def build_memory(config: Config, **options: Any) -> Memory:
-    """The memory at ``dbPath``, with its embedder, its chat and its web search; ``options`` win."""
-    from unabridged.memory import Memory
-
+def memory_options(config: Config) -> dict[str, Any]:
+    """How a configuration has its memory opened, whichever dataset: options of ``Memory.open``."""
     settings = config.settings.memory
-    if config.db_path is None:
-        raise config.block.error(("dbPath",), "not given; name the folder, or the URI, of the memory")
-    place = config.db_path if "://" in config.db_path else FilePath(config.db_path).expanduser()
     given: dict[str, Any] = {
-        "dataset": settings.dataset,
         "unsupported": settings.unsupported,
         "vector_type": settings.vector_type,
         "grace": settings.grace,
@@ -104,6 +98,18 @@ def build_memory(config: Config, **options: Any) -> Memory:
         given["max_text_bytes"] = settings.max_text_bytes
     if settings.storage_options is not None:
         given["storage_options"] = _plain(settings.storage_options)
+    return given
+
+
+def build_memory(config: Config, **options: Any) -> Memory:
+    """The memory at ``dbPath``, with its embedder, its chat and its web search; ``options`` win."""
+    from unabridged.memory import Memory
+
+    settings = config.settings.memory
+    if config.db_path is None:
+        raise config.block.error(("dbPath",), "not given; name the folder, or the URI, of the memory")
+    place = config.db_path if "://" in config.db_path else FilePath(config.db_path).expanduser()
+    given = {"dataset": settings.dataset, **memory_options(config)}
     made: dict[str, Callable[[], Any]] = {"embedder": config.embedder, "chat": config.asker, "websearch": config.search}
     fresh = {name: make() for name, make in made.items() if name not in options}
     memory = Memory.open(place, **{**given, **fresh, **options}).own(*fresh.values())

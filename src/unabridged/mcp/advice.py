@@ -26,6 +26,7 @@ WORDS: Mapping[str, str] = {
     "project": "tell the user, who can set it where this server is started",
     "reembed": "`recall` works by words meanwhile; the user can go back to that model, or run `unabridged sweep`",
     "replace": "choose another name",
+    "text_bytes": "store it in parts",
     "wait_readers": "try again in a minute",
     "writable": "recall only: nothing can be stored here",
 }

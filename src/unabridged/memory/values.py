@@ -164,7 +164,7 @@ def checked_text(value: str, limit: int, what: str = "text") -> str:
         raise EmptyText([0])
     size = len(value) if value.isascii() else len(utf8(value, what))
     if size > limit:
-        raise InputError(f"{what}: {size:,} bytes, over the limit of {limit:,} bytes (max_text_bytes)")
+        raise InputError(f"{what}: {size:,} bytes, over the limit of {limit:,} bytes", advice="text_bytes")
     return value
 
 

@@ -28,6 +28,7 @@ WORDS: Mapping[str, str] = {
     "project": f"{_OPERATOR} set it",
     "reembed": f"{_OPERATOR} go back to the model that made them, or run `unabridged sweep`",
     "replace": "",
+    "text_bytes": "send it in parts",
     "wait_readers": "send it again in a minute",
     "writable": "",
 }
