@@ -138,7 +138,7 @@ def test_whoever_looks_at_jobs_does_not_keep_one_from_beginning(bench: Bench) ->
     for each in lookers:
         each.start()
     try:
-        for _ in range(20):
+        for _ in range(8):
             lock = Lock(settings.place)
             assert read_job(settings.folder, "mine").running
             with pytest.raises(JobError, match=r"is running in another process \(\d+\)"):
