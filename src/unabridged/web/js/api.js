@@ -17,7 +17,7 @@ export class Problem extends Error {
 export const currentDataset = () => dataset ?? "default";
 export function useDataset(name) { dataset = name; }
 
-/** Another key, where the one that was given opens nothing, or not this; the view is then drawn anew. */
+/** Another key than the one given; the view is then drawn anew. */
 export async function anotherKey() {
   if (await keyAsker?.(false)) dispatchEvent(new Event("hashchange"));
 }
@@ -53,9 +53,9 @@ async function send(method, path, { query, body, raw, signal, headers } = {}) {
   }
   if (reply.status === 401) {
     const wrong = Boolean(key());
-    if (wrong && shown.Authorization !== `Bearer ${key()}`) return send(method, path, { query, body, raw, signal, headers }); // one was given meanwhile
-    if (wrong) forgetKey();
-    if (keyAsker && await keyAsker(wrong)) return send(method, path, { query, body, raw, signal, headers });
+    const other = wrong && shown.Authorization !== `Bearer ${key()}`; // given meanwhile
+    if (wrong && !other) forgetKey();
+    if (other || await keyAsker?.(wrong)) return send(method, path, { query, body, raw, signal, headers });
   }
   if (!reply.ok) throw await problem(reply);
   return reply;

@@ -76,8 +76,8 @@ export const chip = (text, kind = "", tone = null) =>
 export const note = (text, kind = "") => h("div", { class: ["note", kind], role: kind === "bad" ? "alert" : null }, text);
 export const busy = (text = "Reading …") => h("div", { class: "busy", role: "status" }, text);
 export const empty = (title, text, ...more) => h("div", { class: "empty" }, h("h2", {}, title), text && h("p", {}, text), more);
-/** What an empty memory says: what would be here, and how a text gets into it. */
-export const unwritten = (title, text) => empty(title, `${text} The command line, the HTTP API and agents remember texts:`,
+/** What would be here, and how a text gets in. */
+export const unwritten = (title, text) => empty(title, `${text} The command line, the API and agents remember texts:`,
   h("code", { class: "breaks" }, "unabridged remember notes.md"), h("code", { class: "breaks" }, 'POST /v1/gb/remember {"text": "…"}'));
 
 export const figures = (pairs) =>
@@ -113,10 +113,9 @@ export async function shown(place, work, draw, { what = "Reading …", still = (
   }
 }
 
-/** What went wrong, and what may help: to ask again, or to give another key. */
+/** What went wrong, and what may help. */
 export const failed = (error, before = "") => h("div", { class: "stack tight" }, note(`${before}${error.message}`, "bad"),
-  passing(error) ? h("div", { class: "line" }, button("Try again", () => dispatchEvent(new Event("hashchange")), { kind: "little" })) : null,
-  otherKey(error) ? h("div", { class: "line" }, otherKey(error)) : null);
+  h("div", { class: "line" }, passing(error) ? button("Try again", () => dispatchEvent(new Event("hashchange")), { kind: "little" }) : otherKey(error)));
 const otherKey = (error) => (error.status === 401 || error.status === 403 ? button("Give another key", anotherKey, { kind: "little" }) : null);
 
 /** Whether asking once more may help: nobody answered, or the server is busy or at fault. */

@@ -9,7 +9,7 @@ import { bytes } from "./format.js";
 import { link } from "./route.js";
 
 const AT_ONCE = 4; // fetched together
-const MOST = 2 << 20; // bytes of a file that is fetched to be shown small: the server keeps files as they came, and no smaller ones
+const MOST = 2 << 20; // bytes of a file that is fetched to be shown small; the server has none but the whole
 const TALL = 320; // pixels of a small one: twice what it takes on the page, for dense screens
 const kept = new Map(); // small ones, by what they are made of: going back and forth fetches none twice
 const KEPT = 300;
@@ -19,7 +19,7 @@ export const kindOf = (image) => image.media_type.replace("image/", "").replace(
 
 const content = (image) => memory.blob(`images/${part(image.id)}/content`);
 
-/** A small picture, fetched once it is in sight, or its kind and size where the file is large; `watch` is of `watching()`. */
+/** A small picture, fetched once it is in sight; of a large file its kind and size. `watch` is of `watching()`. */
 export function small(image, watch) {
   const place = h("span", { class: "thumb", role: "img", "aria-label": named(image) });
   if (image.size > MOST) {

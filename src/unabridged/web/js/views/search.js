@@ -42,7 +42,7 @@ export default async function search(root, { heading, query, still }) {
   }, { what: "Searching …", still });
 }
 
-/** Whether the memory holds no text at all; then no other words would find anything. */
+/** Whether there is no text at all. */
 const unwrittenYet = async () => !(await memory.get("artifacts", { limit: 1, text: false })).items.length;
 
 async function drawn(found, pane, still) {

@@ -18,7 +18,7 @@ export default async function settings(root, { heading, still }) {
     h("section", { class: "panel", "aria-label": "Settings" }, h("header", {}, h("h2", {}, "Settings, as a file would write them")), h("div", { class: "padded-in" }, tree(found.settings)))], { still });
 }
 
-const valueOf = (value) => (Number.isInteger(value) ? number(value) : figure(value)); // a threshold of 0.5 is not 1
+const valueOf = (value) => (Number.isInteger(value) ? number(value) : figure(value));
 
 function tree(value, level = 0) {
   if (value === null || typeof value !== "object") return h("span", { class: ["value", String(value) === "********" && "masked"] }, value === null ? "null" : typeof value === "string" ? value : JSON.stringify(value));
