@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from unabridged.memory.recall.words import WINDOW, plain, stem
+from unabridged.memory.recall.words import MANY, WINDOW, plain, stem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,13 +34,13 @@ def densest(words: Words, text: str) -> str:
     >>> len(densest(words_in("Who serviced the boiler?"), long)) < 1100
     True
     """
-    if len(text) <= LONG:
+    wide = max(WINDOW, 2 * len(words.text))
+    if len(text) <= max(LONG, wide) or len(_parts(words)) > MANY:  # which are read word by word, and once
         return text
     body = plain(text)
     begun = _begun(words, body)
     if begun is None:
         return text
-    wide = max(WINDOW, 2 * len(words.text))
     return body[max(0, begun - len(words.text)) : begun + wide + _LONGEST]  # what stands before the first word, too
 
 

@@ -117,15 +117,14 @@ def opposed(words: Words, text: str) -> bool:
     return bool(verdicts) and all(verdicts)
 
 
-def _touched(words: Words, text: str) -> Iterator[str]:
+def _touched(words: Words, text: str) -> list[str]:
     """The sentences of a text that may say most of the statement's words, in order."""
-    said = mentions(words, text)
-    if said is None:
-        return iter(_SENTENCE.findall(text))
-    sentences = list(_SENTENCE.finditer(text))
-    told = said.among([match.start() for match in sentences])
+    sentences = _SENTENCE.findall(text)
+    told = mentions(words, sentences)
+    if told is None:
+        return sentences
     least = sorted(told.values(), reverse=True)[:_HELD][-1:]
-    return (sentences[at][0] for at in sorted(told) if told[at] >= least[0])
+    return [sentences[at] for at in sorted(told) if told[at] >= least[0]]
 
 
 def _turned(words: Words, sentence: str) -> bool:

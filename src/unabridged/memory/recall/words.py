@@ -7,7 +7,8 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import islice
+from itertools import accumulate, islice
+from math import fsum
 from typing import TYPE_CHECKING
 
 from unabridged.memory.recall.spelling import (
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 __all__ = [
+    "MANY",
     "WINDOW",
-    "Mentions",
     "Words",
     "coverage",
     "folded",
@@ -44,15 +45,18 @@ __all__ = [
 ]
 
 WINDOW = 1000  # characters in which a query's words count as said together: a long paragraph
+MANY = 100  # words of a query from which a text is read word by word: to look for each by itself takes as long then
 WORD_LIMIT = 64  # words of a query that are asked of full text; a longer one is a text, and its rarest words tell
+_ROUNDED = 1e-9  # sums of weights that differ by less are equal
 MOST_PARTED = 8  # figures of a query that are asked of full text with their thousands apart: half a millisecond each
 
 _LETTER = rf"(?:[^\W_{UNSPACED}]|[{INDIC}])"
 _TERM = re.compile(rf"[{UNSPACED}]+|{_LETTER}+(?:['’][^\W\d_{UNSPACED}]+)?")
 _COMPOUND = re.compile(r"(?<![^\W_])[^\W_]++(?:[-\u2010\u2011'’][^\W_]++)+")
-_QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|„([^“”]+)[“”]|«([^»]+)»|»([^«]+)«|「([^」]+)」|『([^』]+)』')
+_QUOTED = re.compile(r'"([^"]+)"|“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»|»([^«»]+)«|「([^「」]+)」|『([^『』]+)』')
 _JOINING = re.compile(r"[\u0590-\u06ff\uac00-\ud7af]")
 _ALPHABET = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
+_WORD = re.compile(rf"(?<![^\W_{UNSPACED}])(?<![{INDIC}]){_LETTER}+")
 _BEGUN = re.compile(rf"(?<![^\W_{UNSPACED}])(?<![{INDIC}]){_LETTER}*")
 _SUFFIX = re.compile(r"(?<=[^\W\d_]{3})(?:'s|’s|ies|ing|ed|es|(?<!s)s|e|y)$")
 
@@ -159,39 +163,32 @@ def coverage(words: Words, text: str) -> float:
     found = sought.in_(body)
     if sought.hidden(body, {part for _, part in found}):
         found = sorted([*found, *sought.in_(plain(joined(apart(text))))])
-    return max((sought.share(window) for window in _windows(found, wide)), default=0.0)
+    return max((sought.share(window) for window in sought.windows(found, wide)), default=0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Mentions:
-    """Where a text may say the words of a query: what part of it is worth to be held against the query."""
+def mentions(words: Words, parts: Sequence[str]) -> dict[int, int] | None:
+    """How many of a query's words each of some sentences may say, those that may say any by number.
 
-    places: Sequence[int]
-    names: Sequence[str]
+    ``None`` where each is better looked at. No sentence says more: what stands joined or apart in one counts, too.
 
-    def among(self, starts: Sequence[int]) -> dict[int, int]:
-        """How many different words may begin in each part of the text, the parts by number, told by their starts."""
-        found: dict[int, set[str]] = {}
-        for at, name in zip(self.places, self.names, strict=True):
-            found.setdefault(bisect_right(starts, at) - 1, set()).add(name)
-        return {part: len(names) for part, names in found.items() if part >= 0}
-
-
-def mentions(words: Words, text: str) -> Mentions | None:
-    """Where a text may say a word of the query; ``None`` where it may do so anywhere.
-
-    >>> known = mentions(words_in("Who runs the café?"), "Cafés are run. They close.")
-    >>> known.among([0, 14]), mentions(words_in("wifi"), "My wi-fi.")
-    ({0: 2}, None)
+    >>> mentions(words_in("Who runs the café?"), ["Cafés are run.", "They close."])
+    {0: 2}
+    >>> mentions(words_in("The wifi works."), ["A password.", "The wi-fi."])
+    {1: 1}
     """
-    sought, body = _sought(words), plain(text)
-    if len(body) != len(text):
+    names = _sought(words).names
+    body = _bare(plain("\0".join(parts)))
+    starts = [0, *accumulate(len(part) + 1 for part in body.split("\0"))]
+    if len(starts) != len(parts) + 1 or len(names) > MANY:
         return None
-    places = {name: list(_places(body, name)) for name in sought.names}
-    if sought.hidden(body, {name for name, each in places.items() if each}):
-        return None
-    every = [(at, name) for name, each in places.items() for at in each]
-    return Mentions([at for at, _ in every], [name for _, name in every])
+    found: dict[int, int] = {}
+    for name in map(_bare, names):
+        at = body.find(name)
+        while at >= 0:
+            part = bisect_right(starts, at) - 1
+            found[part] = found.get(part, 0) + 1
+            at = body.find(name, starts[part + 1])
+    return found
 
 
 def _unsaid(words: Words, body: str) -> list[str]:
@@ -204,14 +201,6 @@ def _unsaid(words: Words, body: str) -> list[str]:
 def said_whole(words: Words, text: str) -> bool:
     """Whether a text holds the whole query, word for word."""
     return bool(words.whole) and f" {words.whole} " in f" {folded(text)} "
-
-
-def _windows(found: list[tuple[int, str]], wide: int) -> Iterator[set[str]]:
-    first = 0
-    for last, (at, _) in enumerate(found):
-        while at - found[first][0] > wide:
-            first += 1
-        yield {part for _, part in found[first : last + 1]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,11 +218,48 @@ class _Sought:
 
     def in_(self, body: str) -> list[tuple[int, str]]:
         """What a folded text says, and where."""
+        if len(self.names) > MANY:
+            return self._read(body)
         return sorted((at, name) for name in self.names for at in self._of(name, body))
 
     def said(self, body: str) -> set[str]:
         """What a folded text says."""
+        if len(self.names) > MANY:
+            return {name for _, name in self._read(body)}
         return {name for name in self.names if name in body and any(True for _ in self._of(name, body))}
+
+    def _read(self, body: str) -> list[tuple[int, str]]:
+        """The same, word by word: of many names each would go through the text by itself."""
+        met = ((word.start(), self._named(word[0])) for word in _WORD.finditer(body))
+        found = [(at, name) for at, name in met if name in self.names and name not in self.pairs]
+        wide = {len(name) for name in self.pairs}
+        ends = ((at, body[at : at + long]) for long in wide for at in range(len(body) - long + 1))
+        return sorted([*found, *((at, name) for at, name in ends if name in self.pairs and name in self.names)])
+
+    def windows(self, found: Sequence[tuple[int, str]], wide: int) -> Iterator[set[str]]:
+        """What is said together, of places in order: where most is.
+
+        What rules say beside is not added up, so of a few words that have any each fresh one makes a window.
+        """
+        each = bool(self.rules) and len(self.names) <= MANY
+        seen: dict[str, int] = {}
+        first, said, most, best = 0, 0.0, -1.0, (0, 0)
+        for last, (at, name) in enumerate(found):
+            count = seen[name] = seen.get(name, 0) + 1
+            said += self.parts.get(name, 0.0) if count == 1 else 0.0
+            while at - found[first][0] > wide:
+                left = found[first][1]
+                seen[left] -= 1
+                if not seen[left]:
+                    said -= self.parts.get(left, 0.0)
+                    del seen[left]
+                first += 1
+            if each and count == 1:
+                yield set(seen)
+            elif said > most + _ROUNDED:
+                most, best = said, (first, last + 1)
+        if found and not each:
+            yield {name for _, name in found[slice(*best)]}
 
     def _of(self, name: str, body: str) -> Iterator[int]:
         """Where a folded text says a name.
@@ -257,13 +283,16 @@ class _Sought:
         """A word by its stem; in scripts that join endings to words, by what it begins with."""
         name = stem(word)
         if name not in self.names and _JOINING.match(word):
-            return next((word[:end] for end in range(len(word) - 1, 1, -1) if word[:end] in self.names), name)
+            longest = min(len(word) - 1, max(map(len, self.names)))
+            return next((word[:end] for end in range(longest, 1, -1) if word[:end] in self.names), name)
         return name
 
     def hidden(self, body: str, said: set[str]) -> bool:
         """Whether what is not said may stand inside another word, or apart in it."""
         left = self.loose & self.names - said
-        bare = body.replace("-", "").replace("'", "").replace("’", "").replace(".", "") if left else ""
+        if len(left) > MANY:
+            return True
+        bare = _bare(body) if left else ""
         return any(name in bare for name in left)
 
     def without(self, words: Iterable[str]) -> _Sought:
@@ -272,9 +301,9 @@ class _Sought:
         return replace(self, names=self.names - unsaid, rules=()) if unsaid else self
 
     def share(self, said: set[str]) -> float:
-        """How much of the parts is said."""
+        """How much of the parts is said, whatever order a set has in this process: so equal shares are equal."""
         known = said.union(*(gives for needs, gives in self.rules if needs <= said)) if self.rules else said
-        return sum(self.parts[part] for part in known if part in self.parts) / sum(self.parts.values())
+        return fsum(self.parts[part] for part in known if part in self.parts) / fsum(self.parts.values())
 
 
 @lru_cache(maxsize=256)
@@ -300,11 +329,10 @@ def _stems(words: Iterable[str]) -> frozenset[str]:
     return frozenset(stem(plain(word)) for word in words)
 
 
-def _places(body: str, name: str) -> Iterator[int]:
-    at = body.find(name)
-    while at >= 0:
-        yield at
-        at = body.find(name, at + 1)
+def _bare(body: str) -> str:
+    """A folded text without what may stand in a word."""
+    body = body.replace("-", "").replace("'", "").replace("’", "").replace(".", "")
+    return body if body.isascii() else body.replace("\u2010", "")
 
 
 def _is_unspaced(term: str) -> bool:
