@@ -126,7 +126,8 @@ def relevance(words: Words, text: str, said: float, near: float | None, calibrat
     >>> relevance(query, "The weather was fine.", 0.0, 0.1, Calibration(0.3)) < 0.5
     True
     """
-    if said > _ALL and (near is None or near >= -_AWAY) and said_whole(words, text):
+    held_near = near is None or near >= -_AWAY
+    if said > _ALL and held_near and not words.asks and said_whole(words, text):  # a question repeated answers nothing
         return 1.0
     if near is None:
         return min(said, _APART)
