@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import shutil
+import weakref
 
 import pytest
 
 from unabridged.memory import Memory
+from unabridged.memory.recall import lanes
 from unabridged.text.segmenters import split
 
 NAMES = ("Ann", "Bob", "Cy", "Dan", "Eve")
@@ -88,3 +91,61 @@ def kinds(memory, word):
     """How many hits of each kind say a word."""
     found = [hit.kind for hit in memory.recall(word, threshold=0.0, limit=50) if word in hit.text]
     return {kind: found.count(kind) for kind in dict.fromkeys(found)}
+
+
+def change(memory, rng, snapshots):
+    """One of the things that happen to a dataset."""
+    what = rng.choice(["write", "write", "long", "delete", "end", "optimize", "snapshot", "restore", "forget", "purge"])
+    edges = list(memory.edges.list())
+    if what == "write":
+        told_by = rng.sample(NAMES, 3)
+        with memory.write() as tx:
+            note = tx.artifact(
+                f"{told_by[0]} told of {told_by[1]} at the harbour.", session_id=rng.choice(["s1", "s2"])
+            )
+            one, other = (tx.entity(name, "person", artifact=note) for name in told_by[:2])
+            tx.edge(one, "knows", other, artifact=note, fact=f"{told_by[0]} knows {told_by[1]} {rng.random():.3f}")
+    elif what == "long":
+        text = "\n\n".join(f"{rng.choice(NAMES)} took the ferry {n}." for n in range(20))
+        memory.add(text, chunks=split(text, max_tokens=64))
+    elif what == "delete":
+        memory.delete(rng.choice([each for each in memory.artifacts.list() if each.parent_id is None]))
+    elif what == "end" and edges:
+        memory.end(rng.choice(edges), text="It ended at the harbour.")
+    elif what == "forget" and edges:
+        memory.forget([rng.choice(edges).id])
+    elif what == "optimize":
+        memory.optimize()
+    elif what == "snapshot":
+        snapshots.append(f"s{len(snapshots)} {rng.random()}")
+        memory.snapshot(snapshots[-1])
+    elif what == "restore" and snapshots:
+        memory.restore(rng.choice(snapshots))
+    elif what == "purge":
+        memory.purge(drop_snapshots=True)
+        snapshots.clear()
+
+
+def answer(memory, query, **options):
+    found = memory.recall(query, threshold=0.0, limit=50, **options)
+    return [(hit.kind, hit.text, hit.score, hit.fused, hit.evidence, hit.record) for hit in found], found.pack
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_through_any_history_what_is_kept_answers_as_the_store_does(tmp_path, seed, embedder):
+    rng = random.Random(seed)
+    given = {"embedder": embedder} if seed % 2 else {}
+    snapshots = []
+    with Memory.open(tmp_path / "m", upkeep=False, **given) as memory:
+        told(memory)
+        for _ in range(9):
+            change(memory, rng, snapshots)
+            query = f"Who told {rng.choice(NAMES)} of the ferry?"
+            options = rng.choice([{}, {"session_id": "s1"}, {"include_history": True}, {"kinds": ["document", "fact"]}])
+            kept = answer(memory, query, **options)
+            with pytest.MonkeyPatch.context() as patch:
+                for name in ("ends_of", "names_of", "links_of", "documents_of", "identities_of"):
+                    patch.setattr(lanes, name, lambda _: None)
+                patch.setattr(lanes, "briefs_of", lambda *_: None)
+                patch.setattr(lanes, "_known", weakref.WeakKeyDictionary())
+                assert answer(memory, query, **options) == kept
