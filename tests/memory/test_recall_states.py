@@ -9,7 +9,8 @@ import weakref
 import pytest
 
 from unabridged.memory import Memory
-from unabridged.memory.recall import lanes
+from unabridged.memory.recall import lanes, polarity
+from unabridged.memory.recall.kept import parts
 from unabridged.text.segmenters import split
 
 NAMES = ("Ann", "Bob", "Cy", "Dan", "Eve")
@@ -149,3 +150,18 @@ def test_through_any_history_what_is_kept_answers_as_the_store_does(tmp_path, se
                 patch.setattr(lanes, "briefs_of", lambda *_: None)
                 patch.setattr(lanes, "_known", weakref.WeakKeyDictionary())
                 assert answer(memory, query, **options) == kept
+
+
+def test_a29_what_recall_keeps_of_texts_is_forgotten_with_them(tmp_path):
+    with Memory.open(tmp_path / "m", upkeep=False) as memory:
+        with memory.write() as tx:
+            note = tx.artifact("The boiler of Ann failed.")
+            ann, bob = (tx.entity(name, "person", artifact=note) for name in ("Ann", "Bob"))
+            tx.edge(ann, "knows", bob, artifact=note, fact="Ann knows Bob.")
+        memory.recall("The boiler of Ann works.", threshold=0.0)
+        assert len(parts._kept)
+        assert polarity._read.cache_info().currsize
+        assert memory.erase(artifacts=[note]).proof
+        assert not len(parts._kept)
+        assert not polarity._read.cache_info().currsize
+        assert not memory.recall("The boiler of Ann works.", threshold=0.0)

@@ -22,6 +22,7 @@ from unabridged.memory.lock import held
 from unabridged.memory.objects import Objects, local_files
 from unabridged.memory.outside import again
 from unabridged.memory.paging import metadata_where, optional
+from unabridged.memory.recall import forget as recalled
 from unabridged.memory.schema import INDEXES, OUTSIDE
 from unabridged.memory.values import metadata_tags
 from unabridged.memory.where import among, batched, both, either, equals
@@ -96,6 +97,7 @@ def purge(memory: Memory, *, drop_snapshots: bool = False, wait: float = 0.0) ->
     _let_go_of_snapshots(memory, drop=drop_snapshots)
     if not store.place.lake.fine:  # in this process only: there are no files
         memory.upkeep.step(wait=wait)
+        recalled.forget()
         return Purge(0, 0, memory.images.sweep())
     snapshots.sweep(store)
     with held(store.place.upkeep), held(store.place.build):
@@ -105,13 +107,17 @@ def purge(memory: Memory, *, drop_snapshots: bool = False, wait: float = 0.0) ->
             done = _purge_loose(store.place, table)
             freed, rewritten = freed + done[0], rewritten + done[1]
     memory.upkeep.thorough()
+    recalled.forget()
     return Purge(freed, rewritten, memory.images.sweep())
 
 
 def _let_go_of_snapshots(memory: Memory, *, drop: bool) -> None:
     named = memory.snapshots()
     if named and not drop:
-        raise Taken(f"{len(named)} snapshot(s) hold the old versions", advice="drop_snapshots")
+        raise Taken(
+            counted(len(named), "snapshot holds the old versions", "snapshots hold the old versions"),
+            advice="drop_snapshots",
+        )
     for snapshot in named:
         memory.drop_snapshot(snapshot.name)
 
@@ -120,7 +126,10 @@ def _wait_for_readers(memory: Memory, wait: float) -> None:
     end = time.monotonic() + wait
     while standing := len(memory.store.place.readers.standing()):
         if time.monotonic() >= end:
-            raise Taken(f"{standing} registered reader(s) hold old versions", advice="wait_readers")
+            raise Taken(
+                counted(standing, "registered reader holds old versions", "registered readers hold old versions"),
+                advice="wait_readers",
+            )
         time.sleep(0.05)
 
 
@@ -191,7 +200,10 @@ def erase(
         raise InputError("erase: name a session_id, a source, metadata or artifacts")
     named = memory.snapshots()
     if named and not drop_snapshots:
-        raise Taken(f"{len(named)} snapshot(s) hold what is to be erased", advice="drop_snapshots")
+        raise Taken(
+            counted(len(named), "snapshot holds what is to be erased", "snapshots hold what is to be erased"),
+            advice="drop_snapshots",
+        )
     doomed = memory.store.ask(lambda view: _doomed(view, where, artifacts))
     texts = [record.text for record in memory.artifacts.many(doomed)]
     # Kept vectors and answers first: of an erasure that is killed later, nobody could tell what to forget.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from unabridged.memory.dataset import Handle
 
-__all__ = ["ROOM", "Kind", "parts_of"]
+__all__ = ["ROOM", "Kind", "forget", "parts_of"]
 
 ROOM = 160 << 20  # bytes of all that is kept
 _SHIFT = 32  # a row's place is its fragment's number, then where in it the row stands
@@ -71,6 +71,11 @@ def parts_of(handle: Handle, kind: Kind, made: Callable[[pa.Table], P]) -> list[
             return None
         known |= fresh
     return [known[key] for key in keys.values()]
+
+
+def forget() -> None:
+    """Let go of everything that is kept."""
+    _kept.clear()
 
 
 def _by_fragment(rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:

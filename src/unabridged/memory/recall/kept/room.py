@@ -71,6 +71,13 @@ class Room:
                 self._went([key])
         return fits
 
+    def clear(self) -> None:
+        """Let go of everything."""
+        with self._mutex:
+            self._kept.clear()
+            self._gone.clear()
+            self._bytes = 0
+
     def _taken(self, key: str) -> int:
         """What a thing took that is there no more."""
         known = self._kept.pop(key, None)
