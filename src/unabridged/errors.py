@@ -121,10 +121,19 @@ class InputError(UnabridgedError, ValueError):
 
 
 class EmptyText(InputError):
-    """A text is empty or blank, and the policy says that this is an error."""
+    """A text is empty or blank, and the policy says that this is an error.
 
-    def __init__(self, indices: Sequence[int]) -> None:
+    ``what`` names the one text of a call that takes no other, and has no policy.
+
+    >>> str(EmptyText([0], what="content"))
+    'content: is empty or blank; give it at least one character that shows'
+    """
+
+    def __init__(self, indices: Sequence[int], *, what: str | None = None) -> None:
         self.indices = tuple(indices)
+        if what is not None:
+            super().__init__(f"{what}: is empty or blank; give it at least one character that shows")
+            return
         one = len(self.indices) == 1
         where = ", ".join(map(str, self.indices[:10])) + (" …" if len(self.indices) > 10 else "")
         super().__init__(

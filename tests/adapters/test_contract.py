@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from unabridged import wrap
-from unabridged.errors import UnabridgedError
+from unabridged.errors import ConfigError, UnabridgedError
 
 SHORT = ["one short text", "another one", "and a third"]
 LONG = " ".join(f"Sentence number {n} says that {n} is not {n + 1}." for n in range(120))
@@ -151,6 +151,24 @@ async def test_generators_and_arrays_are_read_once(kit, server):
     expected = await kit.vectors(wrapped, [*SHORT, LONG])
     assert np.allclose(await kit.vectors(wrapped, (text for text in [*SHORT, LONG])), expected)
     assert np.allclose(await kit.vectors(wrapped, np.array([*SHORT, LONG])), expected)
+
+
+async def test_wrapping_what_is_wrapped_gives_it_back_and_never_cuts_twice(kit, server):
+    wrapped = wrap(kit.make(server, "good-key"), limit=300, **OPTIONS)
+    assert wrap(wrapped) is wrapped
+    expected = await kit.vectors(wrapped, [LONG])
+    try:
+        anew = wrap(wrapped, limit=301, pooling="first")
+    except ConfigError as error:
+        assert "is wrapped already; give all options when it is made" in str(error)  # noqa: PT017 - not all refuse
+        assert kit.name == "lancedb"
+    else:
+        assert anew is not wrapped
+        assert not np.allclose(await kit.vectors(anew, [LONG]), expected, atol=1e-3)
+        del server.requests[:]
+        await kit.vectors(anew, [LONG])
+        assert _covered(server)
+    assert np.allclose(await kit.vectors(wrapped, [LONG]), expected)  # itself it is as it was
 
 
 async def test_copies_and_pickles_work_as_the_client_does(kit, server):

@@ -149,6 +149,17 @@ def test_copies_with_options_stay_wrapped_and_change_nothing_else(server):
     assert server.requests[-1].key == "c-key"
 
 
+def test_a_copy_of_a_wrapped_client_may_be_wrapped_again(server):
+    client = client_of(server)
+    other = wrap(client.with_options(timeout=3))
+    assert other.timeout == 3
+    assert other.embeddings.create(model=MODEL, input=LONG).unabridged["chunked"] == 1
+    assert wrap(client.embeddings) is client.embeddings
+    assert wrap(client.embeddings.create)(model=MODEL, input=LONG).unabridged["chunked"] == 1
+    asynchronous = wrap(openai.AsyncOpenAI(base_url=server.url, api_key="a-key"))
+    assert wrap(wrap(asynchronous)) is asynchronous
+
+
 def test_the_client_may_be_dropped_and_the_wrapped_one_too(server):
     bare = openai.OpenAI(base_url=server.url, api_key="a-key")
     wrap(bare, limit=300, cache=False).embeddings.create(model=MODEL, input=LONG)

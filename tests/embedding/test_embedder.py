@@ -260,7 +260,7 @@ def test_what_is_not_text_is_named(texts, message) -> None:
 def test_generators_arrays_and_tuples_are_texts_too() -> None:
     made, server = embedder(Server()), Server()
     expected = np.stack([server.truth("a"), server.truth("b")])
-    for texts in (("a", "b"), (t for t in "ab"), np.array(["a", "b"]), {"a": 1, "b": 2}):
+    for texts in (("a", "b"), (t for t in "ab"), np.array(["a", "b"]), {"a": 1, "b": 2}.keys()):
         assert made.embed(texts).tobytes() == expected.tobytes()
 
 

@@ -127,7 +127,7 @@ async def test_prompts_say_what_to_do_with_the_tools(transport, connect) -> None
         ("recall", {"query": "x", "as_of": "May"}, "recall: as_of: not a moment in ISO 8601, such as 2024-05-01T12:00:00Z"),
         ("recall", {}, "recall: query: field required"),
         ("recall", {"query": "x", "sesion_id": "s"}, "recall: sesion_id: not known here; known are query, limit"),
-        ("remember", {"text": " "}, "remember: text 0 is empty or blank"),
+        ("remember", {"text": " "}, "remember: text: is empty or blank; give it at least one character that shows"),
         ("show", {"id": "nope"}, "show: nothing of that id is in the memory; ids come from `recall`, `list` and"),
         ("timeline", {"entity": "Nobody"}, "timeline: no entity of that id or name is in the dataset"),
         ("forget", {"ids": ["nope"]}, "forget: 1 of the ids is no artifact, entity or fact of the memory; nothing was"),

@@ -383,7 +383,7 @@ def test_a16_a27_what_is_wrong_is_refused_before_anything_is_stored(memory, serv
             memory.remember("Alice works at Acme.", **given)
     with pytest.raises(TypeError, match="sesion_id"):
         memory.remember("Alice works at Acme.", sesion_id="s")
-    with pytest.raises(EmptyText):
+    with pytest.raises(EmptyText, match=r"^text: is empty or blank; give it at least one character that shows$"):
         memory.remember(" \n ")
     memory.max_text_bytes = 100
     with pytest.raises(InputError, match="max_text_bytes"):

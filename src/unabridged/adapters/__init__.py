@@ -6,12 +6,12 @@ types and raises its own exceptions. The client itself is never changed.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
+from unabridged.adapters.again import again, is_ours
 from unabridged.errors import ConfigError
 from unabridged.types import Limit
 
@@ -53,7 +53,7 @@ def wrap(client: _T, **options: Any) -> _T:
     pydantic-ai, llm, mem0 or graphiti, or any function ``list[str] -> vectors``, sync or async.
     ``options`` are those of :class:`~unabridged.Embedder`; ``limit`` may be a number of tokens, ``model``
     names the model of a function, ``patience`` is how many seconds without success the client's own
-    retries are followed by more.
+    retries are followed by more. What is wrapped already comes back as it is, or with the options given anew.
 
     Raises :class:`~unabridged.errors.ConfigError` for what is not known, with a list of what is.
 
@@ -62,7 +62,11 @@ def wrap(client: _T, **options: Any) -> _T:
     [5.0, 1.0]
     """
     checked = _checked(options)
+    if is_ours(client):
+        return again(client, checked)
     owner = getattr(client, "__self__", None)
+    if inspect.ismethod(client) and is_ours(owner):
+        return getattr(again(owner, checked), client.__name__)
     if inspect.ismethod(client) and _named(owner) is not None:  # a method of a client that is known
         return getattr(wrap(owner, **options), client.__name__)
     adapter = _adapter_of(client)
@@ -109,13 +113,12 @@ def _unknown(thing: Any) -> str:
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
     from unabridged.embedding.embedder import Embedder
+    from unabridged.embedding.inputs import not_known
 
     known = {*list(inspect.signature(Embedder).parameters)[1:], "patience", "model"}
     for name in options:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(known))}"
-            raise ConfigError(f"wrap.{name}", f"not known; {hint}")
+            raise ConfigError(f"wrap.{name}", not_known(name, sorted(known)))
     if "dimensions" in options:
         raise ConfigError("wrap.dimensions", "set it on the client, or on the call, as you would without us")
     for name, value in (("on_error", "report"), ("pooling", "none"), ("empty", "skip")):

@@ -22,8 +22,6 @@ __all__ = ["UnabridgedEmbeddings", "wrapped"]
 
 def wrapped(inner: Embeddings, options: Mapping[str, Any]) -> UnabridgedEmbeddings:
     """The embeddings, for texts of any length."""
-    if isinstance(inner, UnabridgedEmbeddings):
-        return UnabridgedEmbeddings(inner.inner, **{**inner.options, **options})
     return UnabridgedEmbeddings(inner, **options)
 
 

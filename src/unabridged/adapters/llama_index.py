@@ -33,8 +33,6 @@ _MOST = 2048  # the largest batch that LlamaIndex allows; the embedder makes its
 
 def wrapped(inner: BaseEmbedding, options: Mapping[str, Any]) -> UnabridgedEmbedding:
     """The embedding, for texts of any length."""
-    if isinstance(inner, UnabridgedEmbedding):
-        return UnabridgedEmbedding(inner.inner, **{**inner.options, **options})
     return UnabridgedEmbedding(inner, **options)
 
 

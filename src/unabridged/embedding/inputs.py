@@ -2,22 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec
 
 from unabridged.embedding.cache import VectorCache, default_cache_folder
+from unabridged.embedding.plan import Chunking
 from unabridged.errors import ConfigError, InputError
 from unabridged.providers.limits import default_limit, known_model
 from unabridged.providers.registry import open_provider
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from unabridged.types import Limit, Provider
 
-__all__ = ["cache_of", "checked_texts", "declared_limit", "knowledge_path", "one_of", "positive", "providers"]
+__all__ = [
+    "cache_of",
+    "checked_texts",
+    "declared_limit",
+    "knowledge_path",
+    "known_names",
+    "not_known",
+    "one_of",
+    "positive",
+    "providers",
+]
+
+_P = ParamSpec("_P")
+
+
+def known_names(init: Callable[_P, None]) -> Callable[_P, None]:
+    """The same ``__init__``; an option that it does not have is told apart from what the caller may have meant."""
+    known = ("provider", *(init.__kwdefaults__ or ()))
+
+    @wraps(init)
+    def checked(*args: _P.args, **options: _P.kwargs) -> None:
+        for name in options:
+            if name not in known:
+                raise ConfigError(name, not_known(name, known))
+        init(*args, **options)
+
+    return checked
+
+
+def not_known(name: str, known: Sequence[str]) -> str:
+    """What is wrong with the name of an option, and what was meant.
+
+    >>> not_known("min_tokens", ["pooling"])
+    'not known here: it says how to cut: chunking=Chunking(min_tokens=…)'
+    >>> not_known("poling", ["pooling"])
+    "not known; did you mean 'pooling'?"
+    """
+    if name in {field.name for field in fields(Chunking)}:
+        return f"not known here: it says how to cut: chunking=Chunking({name}=…)"
+    near = difflib.get_close_matches(name, known, 1)
+    return f"not known; did you mean {near[0]!r}?" if near else f"not known; known are {', '.join(sorted(known))}"
 
 
 def providers(given: Provider | str | Sequence[Provider | str] | None) -> list[Provider]:
@@ -57,6 +100,8 @@ def checked_texts(texts: str | Iterable[str]) -> list[str]:
         return [texts]
     if isinstance(texts, (bytes, bytearray)) or not hasattr(texts, "__iter__"):
         raise InputError(f"found {type(texts).__name__}, expected a text or several")
+    if isinstance(texts, Mapping):
+        raise InputError(f"found a {type(texts).__name__}, expected a text or a list of texts, such as its values")
     if isinstance(texts, (set, frozenset)):
         raise InputError(f"found a {type(texts).__name__}, expected texts in an order: a list, or an iterator")
     listed = list(texts)

@@ -161,7 +161,7 @@ def checked_text(value: str, limit: int, what: str = "text") -> str:
     if not isinstance(value, str):
         raise InputError(f"{what}: found {type(value).__name__}, expected a string")
     if not value.strip():
-        raise EmptyText([0])
+        raise EmptyText([0], what=what)
     size = len(value) if value.isascii() else len(utf8(value, what))
     if size > limit:
         raise InputError(f"{what}: {size:,} bytes, over the limit of {limit:,} bytes", advice="text_bytes")
