@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["PYTHON", "cause", "joined", "said", "worded"]
+__all__ = ["PYTHON", "cause", "counted", "joined", "said", "worded"]
 
 _OF_ANSWERS = ("unreadable", "truncated", "empty", "refused", "withheld")  # of a ChatError
 PYTHON: Mapping[str, str] = {
@@ -56,6 +56,15 @@ def said(error: BaseException) -> str:
     return Exception.__str__(error) if isinstance(error, Exception) else str(error)
 
 
+def counted(count: int, one: str, many: str = "") -> str:
+    """A count with its noun, and whatever follows it and bends with it; without ``many``, an s makes the plural.
+
+    >>> counted(1, "snapshot"), counted(2, "snapshot holds it", "snapshots hold it")
+    ('1 snapshot', '2 snapshots hold it')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
 def cause(error: BaseException) -> str:
     """What failed, in a word or two that are neither a class's name nor any text of others.
 
@@ -69,16 +78,16 @@ def cause(error: BaseException) -> str:
         return str(fault.kind).replace("_", " ")
     if reason in _OF_ANSWERS:
         return f"{reason} answer"
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__).lower()
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", type(error).__name__).lower()
 
 
 def worded(error: BaseException, words: Mapping[str, str]) -> str:
     """An error in the words of a door.
 
     >>> from unabridged.errors import StoreError
-    >>> error = StoreError("2 snapshot(s) hold what is to be erased", advice="drop_snapshots")
+    >>> error = StoreError("2 snapshots hold what is to be erased", advice="drop_snapshots")
     >>> worded(error, {"drop_snapshots": "pass --drop-snapshots"})
-    '2 snapshot(s) hold what is to be erased; pass --drop-snapshots'
+    '2 snapshots hold what is to be erased; pass --drop-snapshots'
     """
     advice = getattr(error, "advice", None)
     return str(error) if advice is None else joined(said(error), advice, words)

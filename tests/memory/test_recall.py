@@ -267,11 +267,18 @@ class _Down:
         raise self.error
 
 
-@pytest.mark.parametrize("error", [ProviderError("no", Fault("timeout")), RuntimeError("a text in it"), OSError()])
-def test_r4_an_embedder_that_is_down_is_named_without_its_words(known, hashing, error):
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (ProviderError("no", Fault("timeout")), "timeout"),
+        (RuntimeError("a text in it"), "runtime error"),
+        (OSError(), "os error"),
+    ],
+)
+def test_r4_an_embedder_that_is_down_is_told_by_the_cause_without_its_words(known, hashing, error, cause):
     known.embedder = _Down(hashing, error)
     found = known.recall("Where does Alice work?")
-    assert type(error).__name__ in found.degraded[0].reason
+    assert found.degraded[0].reason.endswith(f"failed: {cause}")
     assert "a text in it" not in found.degraded[0].reason
     assert found.hits
 
@@ -340,11 +347,41 @@ def test_what_makes_no_sense_is_named(known, given, said):
         known.recall("Alice", **given)
 
 
-@pytest.mark.parametrize("query", ["", "   ", "?!", "—"])
+@pytest.mark.parametrize("query", ["?!", "—"])
 def test_a_query_without_a_word_finds_nothing(known, query):
     assert len(known.recall(query)) == 0
+
+
+@pytest.mark.parametrize("query", ["", "   ", "\n\t"])
+def test_an_empty_query_is_refused(known, query):
+    with pytest.raises(InputError, match="^query: it is empty"):
+        known.recall(query)
+    with pytest.raises(InputError, match="^question: it is empty"):
+        known.query(query, asked_in="s1")
+    assert not known.queries.page()  # nothing was recorded
     with pytest.raises(InputError, match="query: found int"):
         known.recall(3)
+
+
+def test_r1_a_question_that_is_quoted_stands_behind_what_answers_it():
+    rest = " ".join(f"Section {n} says how the manual is printed and bound." for n in range(100))
+    with Memory.open("memory://") as memory:
+        quoted = memory.add(f"{rest} Try it: unabridged recall 'Who leads the tunnel project?' and see. {rest}")
+        answer = memory.add("Mia Keller leads the tunnel project since the spring of 2024.")
+        found = memory.recall("Who leads the tunnel project?")
+        assert found[0].id == answer.id
+        assert all(each.score < 1.0 for each in found if each.id == quoted.id)
+        stated = memory.recall("Mia Keller leads the tunnel project since the spring of 2024.")
+        assert (stated[0].id, stated[0].score) == (answer.id, 1.0)
+
+
+def test_r1_kinds_of_artifacts_are_a_closed_set(known):
+    for ask in (lambda kind: known.recall("Alice", kind=kind), lambda kind: known.artifacts.list(kind=kind)):
+        with pytest.raises(InputError, match="kind: found 'zzz', expected one of knowledge, memory, web_search"):
+            ask("zzz")
+        with pytest.raises(InputError, match="kind: found 3"):
+            ask(3)
+        assert ask(" Knowledge ")
 
 
 @pytest.mark.parametrize(
