@@ -13,12 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from unabridged.config import load_config
 from unabridged.embedding.embedder import Embedder
 from unabridged.errors import BadReply, ConfigError, ModelMismatch, Overflow, ProviderError, ProviderTimeout
 from unabridged.providers import local
 from unabridged.providers.hashing import HashingProvider
 from unabridged.providers.inprocess import InProcessProvider
 from unabridged.providers.local import LocalProvider
+from unabridged.providers.models import known_model
 from unabridged.providers.registry import open_provider
 from unabridged.providers.wordpiece import WordPiece
 from unabridged.text.tokens import Estimate
@@ -105,10 +107,11 @@ def test_the_embedded_default_knows_what_is_alike(provider):
     assert (reply.model, reply.unknown) == ("all-MiniLM-L6-v2", (0.0, 0.0, 0.0))
 
 
-def test_vectors_are_the_same_bit_for_bit_in_any_batch(provider):
+def test_vectors_are_the_same_bit_for_bit_in_any_batch():
+    provider = LocalProvider(max_tokens=512)
     texts = [prose(words, seed) for seed, words in enumerate((3, 200, 17, 60, 1, 130, 90, 45))]
     together = provider.send(Request(tuple(texts))).vectors
-    small = LocalProvider(batch_tokens=300)
+    small = LocalProvider(batch_tokens=300, max_tokens=512)
     for at, text in enumerate(texts):
         assert (provider.send(Request((text,))).vectors[0] == together[at]).all()
     assert (small.send(Request(tuple(reversed(texts)))).vectors[::-1] == together).all()
@@ -117,18 +120,52 @@ def test_vectors_are_the_same_bit_for_bit_in_any_batch(provider):
 
 def test_the_limit_is_real_and_refused_as_a_server_would(provider):
     assert provider.limit.input_tokens == 254  # 256 with the two special tokens
-    fits = "river " * 510
-    assert provider.tokenizer.count(fits) == 510
-    assert provider.send(Request((fits,))).tokens == 512
-    with pytest.raises(Overflow, match="input 1 has 513 tokens, the limit is 512") as caught:
+    fits = "river " * 254
+    assert provider.tokenizer.count(fits) == 254
+    assert provider.send(Request((fits,))).tokens == 256
+    with pytest.raises(Overflow, match="input 1 has 255 tokens, the limit is 254") as caught:
         provider.send(Request(("a", fits + "river")))
     fault = caught.value.fault
-    assert (fault.kind, fault.scope, fault.limit, fault.actual) == ("input_overflow", "input", 512, 513)
+    assert (fault.kind, fault.scope, fault.limit, fault.actual) == ("input_overflow", "input", 254, 255)
     assert (fault.unit, fault.indices) == ("tokens", (1,))
     huge = "stone " * 200_000  # counted in blocks, never handed to the model
     with pytest.raises(Overflow) as caught:
         provider.send(Request((huge,)))
-    assert caught.value.fault.actual == 200_002
+    assert caught.value.fault.actual == 200_000
+
+
+def test_the_limit_may_be_all_of_the_models_places_and_a_text_that_fits_has_the_same_vector(provider):
+    wide = LocalProvider(max_tokens=512)
+    fits = "river " * 510
+    assert wide.limit.input_tokens == 510
+    assert wide.send(Request((fits,))).tokens == 512
+    with pytest.raises(Overflow, match="input 0 has 511 tokens, the limit is 510"):
+        wide.send(Request((fits + "river",)))
+    short = Request(("river " * 254,))
+    assert (wide.send(short).vectors == provider.send(short).vectors).all()
+
+
+def test_the_embedded_models_limit_is_one_wherever_it_is_told(provider):
+    text = "stone " * 400
+    with Embedder(cache=False) as embedder:
+        assert (embedder.limit.input_tokens, embedder.cutting.max_size) == (254, 177)
+        assert embedder.embed_detailed(text)[0].chunk_count == 3
+    with (
+        Embedder(cache=False, on_overflow="error") as strict,
+        pytest.raises(Overflow, match="400 tokens, the limit is 254"),
+    ):
+        strict.embed(text)
+    with Embedder(cache=False, limit=Limit(input_tokens=500)) as told:  # too much: what is refused is learned
+        assert told.embed_detailed(text)[0].chunk_count == 3
+        assert told.limit.input_tokens == 254
+    explained = load_config({"embedding": {}}).explain()
+    assert "254" in str(explained)
+    assert "177" in str(explained)
+    assert "254 of a text beside the two special ones, chunks of 177" in known_model("all-MiniLM-L6-v2").note
+    row = next(
+        line for line in Path("docs/providers.md").read_text("utf-8").splitlines() if line.startswith("| `local`")
+    )
+    assert "over 254 tokens (256 with the two special ones); chunks of 177" in row
 
 
 def test_l14_the_share_of_unknown_tokens_is_told(provider):

@@ -9,11 +9,10 @@ from urllib.parse import urlsplit
 from pydantic.alias_generators import to_camel
 
 from unabridged.config.jsonc import Path, spell
-from unabridged.config.names import nearest
 from unabridged.errors import ConfigError
 from unabridged.providers.compatible import HOSTS
 from unabridged.providers.limits import all_models, known_model, nearest_model
-from unabridged.providers.registry import open_provider, option_names, provider_names
+from unabridged.providers.registry import nearest_provider, open_provider, option_names, provider_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,8 +117,8 @@ def _provider_for(model: str, path: Path) -> str:
     info = known_model(model)
     if info is None:
         head, _, name = model.partition("/")
-        provider = nearest(head, provider_names()) if name else None
-        near = f"{provider}/{name}" if provider else nearest_model(model)
+        provider = nearest_provider(head)
+        near = f"{provider}/{name}" if provider and name else nearest_model(model) or provider
         meant = f", did you mean {near}?" if near else "; name its provider, as in openai/NAME, or give its baseURL"
         raise ConfigError(spell((*path, "provider")), f"the model {model!r} is not known{meant}")
     serving = {one.provider for one in all_models() if one.model == info.model}

@@ -1,8 +1,9 @@
 """The embedded default: all-MiniLM-L6-v2 in this process, by onnxruntime, from a wheel (extra ``local``).
 
-No key, no network, no download. 384 wide, unit length, English; at most 512 tokens with the two
-special ones, and a text over that is refused as a server would refuse it. The announced limit is
-lower (256, what the model was trained with): longer chunks cost more and gain nothing (FINDINGS §5).
+No key, no network, no download. 384 wide, unit length, English. Its limit is the 256 tokens that the model was
+trained with: 254 of a text beside the two special ones. A text over that is refused as a server would refuse it;
+so an embedder cuts it, in chunks of 177. The model has places for 512, but longer chunks cost more and gain
+nothing (FINDINGS §5).
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _loading = threading.Lock()
 
 
 class LocalProvider:
-    """MiniLM in this process. ``max_tokens`` (at most 512) is the announced limit with special tokens.
+    """MiniLM in this process. ``max_tokens`` (256, at most 512) is the limit, with the two special tokens.
 
     ``batch_tokens`` bounds the memory of a run (2,048 padded tokens: about 300 MB), ``threads`` the
     cores it uses (0: all). Safe to use from several threads. Vectors are the same bit for bit
@@ -94,6 +95,7 @@ class LocalProvider:
             input_tokens=max_tokens - WordPiece.specials, request_inputs=64, request_tokens=2 * batch_tokens
         )
         self.settings: Mapping[str, str] = {"revision": _SHA256[:12], "pooling": "mean", "normalized": "true"}
+        self._most = max_tokens - WordPiece.specials
         self._timeout = timeout
         self._batch_tokens = batch_tokens
         self._threads = threads
@@ -103,7 +105,7 @@ class LocalProvider:
         """Embed every text.
 
         Raises :class:`~unabridged.errors.Overflow` (``input_overflow`` with limit, actual and index)
-        for a text over 512 tokens, :class:`~unabridged.errors.ProviderTimeout` between two runs.
+        for a text over the limit, :class:`~unabridged.errors.ProviderTimeout` between two runs.
         """
         allowed = [seconds for seconds in (request.timeout, self._timeout) if seconds is not None]
         deadline = time.monotonic() + min(allowed) if allowed else None
@@ -139,11 +141,11 @@ class LocalProvider:
         if empty or not texts:
             where = f"input {empty[0]} is empty" if empty else "no input"
             raise ProviderError(f"local: {where}", Fault("empty_input", "input", indices=tuple(empty)))
-        long = [at for at, text in enumerate(texts) if len(text) > _POSITIONS * 8]
+        long = [at for at, text in enumerate(texts) if len(text) > self._most * 8]
         sizes = {at: self.tokenizer.count(texts[at]) for at in long}  # in blocks: bounded memory
-        encoded = self.tokenizer.encode(["" if sizes.get(at, 0) > _POSITIONS else t for at, t in enumerate(texts)])
+        encoded = self.tokenizer.encode(["" if sizes.get(at, 0) > self._most else t for at, t in enumerate(texts)])
         sizes.update((at, len(ids)) for at, ids in enumerate(encoded) if at not in sizes)
-        _refuse_overflow([sizes[at] + WordPiece.specials for at in range(len(texts))])
+        _refuse_overflow([sizes[at] for at in range(len(texts))], self._most)
         return [[OPEN, *ids, CLOSE] for ids in encoded]
 
     def _run(self, rows: Sequence[Sequence[int]]) -> Vectors:
@@ -209,12 +211,12 @@ def _runs(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
         yield rows
 
 
-def _refuse_overflow(sizes: Sequence[int]) -> None:
-    over = [at for at, size in enumerate(sizes) if size > _POSITIONS]
+def _refuse_overflow(sizes: Sequence[int], most: int) -> None:
+    over = [at for at, size in enumerate(sizes) if size > most]
     if over:
         at, actual = over[0], sizes[over[0]]
-        fault = Fault("input_overflow", "input", limit=_POSITIONS, actual=actual, unit="tokens", indices=tuple(over))
-        raise Overflow(f"local: input {at} has {actual} tokens, the limit is {_POSITIONS}", fault)
+        fault = Fault("input_overflow", "input", limit=most, actual=actual, unit="tokens", indices=tuple(over))
+        raise Overflow(f"local: input {at} has {actual} tokens, the limit is {most}", fault)
 
 
 def _refuse_dimensions(dimensions: int | None) -> None:

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 
     from unabridged.types import Provider
 
-__all__ = ["open_provider", "option_names", "provider_names"]
+__all__ = ["nearest_provider", "open_provider", "option_names", "provider_names"]
 
 DEFAULT = "local"
 GROUP = "unabridged.providers"
+# Of difflib's ratio: a letter wrong, missing or too many in a name of four or more. "nope" and "openai" have 0.6.
+_A_SLIP = 0.7
 
 # name -> where its class is; imported when it is asked for
 _OWN = {
@@ -115,6 +117,16 @@ def provider_names() -> list[str]:
     return sorted({*_OWN, *_compatible(), *(point.name for point in entry_points(group=GROUP))})
 
 
+def nearest_provider(name: str) -> str | None:
+    """The provider whose name, or another spelling of it, is a slip away from this one, if one is.
+
+    >>> nearest_provider("opnai"), nearest_provider("nope")
+    ('openai', None)
+    """
+    close = difflib.get_close_matches(_key(name)[:120], [*provider_names(), *_ALIASES], n=1, cutoff=_A_SLIP)
+    return close[0] if close else None
+
+
 def option_names(name: str | None) -> tuple[str, ...]:
     """The options that a provider takes; none if it takes anything.
 
@@ -176,7 +188,8 @@ def _maker(name: str) -> Callable[..., Provider]:
         if point.name in {name, key}:
             loaded: Callable[..., Provider] = point.load()
             return loaded
-    raise ConfigError("provider", f"found {name!r}, {_nearest(key, provider_names())}")
+    near, known = nearest_provider(name), ", ".join(provider_names())
+    raise ConfigError("provider", f"found {name!r}, {f'did you mean {near!r}?' if near else f'known are {known}'}")
 
 
 def _compatible() -> dict[str, Callable[..., Provider]]:
