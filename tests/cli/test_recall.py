@@ -32,6 +32,27 @@ def test_hits_with_their_sources_that_memory_show_resolves(uri, capsys):
     assert capsys.readouterr().out == "Alice works at Acme\n"
 
 
+def test_the_place_that_answers_is_shown_with_its_bytes(tmp_path, capsys):
+    where = str(tmp_path / "long")
+    rest = "Nothing is said of it here. " * 100
+    with Memory.open(where) as memory:
+        note = memory.add(f"# A manual\n\n{rest}\n\nThe cost is 40 francs a month.\n\n{rest}")
+    assert run(["recall", "What does it cost?", "--memory", where]) == 0
+    shown = capsys.readouterr().out
+    assert "The cost is 40 francs a month." in shown
+    assert "# A manual" not in shown
+    line = next(each for each in shown.splitlines() if each.endswith("  of")).split()
+    assert f"{note.id} --bytes 0:{len(note.text)}" in shown  # the whole hit
+    assert run(["memory", "show", line[0], "--bytes", line[2], "--memory", where]) == 0
+    assert "The cost is 40 francs a month." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["recall", "query"])
+def test_an_empty_question_is_refused(uri, capsys, command):
+    assert run([command, " ", "--uri", uri]) == 2
+    assert ": it is empty; say what to look for" in capsys.readouterr().err
+
+
 def test_as_json_as_a_pack_and_nothing(uri, capsys):
     assert run(["recall", "Alice Acme", "--uri", uri, "--json", "--kinds", "fact"]) == 0
     data = json.loads(capsys.readouterr().out)

@@ -52,6 +52,12 @@ def test_a_text_in_words_and_as_json(call, tmp_path):
         assert memory.edges.count() == 1
 
 
+def test_what_was_not_done_is_told_once_of_several_texts(call, tmp_path):
+    (tmp_path / "a.md").write_text("Bob works at Initech.")
+    _, err = call(TEXT, "Mia works at Acme.", tmp_path / "a.md", chat=False)
+    assert err.count("no chat model") == 1
+
+
 def test_facts_that_end_steps_and_keys(call):
     call("Pia lives in Berlin.", "--valid-at", "2020-01-01")
     out, _ = call("Pia moved to Paris.", "--key", "k", "--trajectory")
@@ -85,7 +91,7 @@ def test_files_come_again_only_where_they_changed(call, tmp_path, server):
     assert out.count("insert ") == 2
     assert out.endswith("2 insert\n")
     asked = server.total
-    assert call(folder)[0] == "2 nothing\n"
+    assert call(folder)[0] == "2 unchanged\n"
     assert server.total == asked
     out, _ = call(folder, "--json")
     assert [each["outcome"] for each in json.loads(out)["intakes"]] == ["nothing", "nothing"]

@@ -112,6 +112,18 @@ async def test_every_tool_says_what_it_takes_gives_and_does(server, connect) -> 
         assert bool(tool.annotations.destructive_hint) == destructive, name
 
 
+async def test_a_hit_shows_the_place_that_answers_and_where_it_stands(server, connect, call, refused) -> None:
+    async with connect(server) as client:
+        rest = "Nothing is said of it here. " * 100
+        await call(client, "remember", text=f"{rest}The permit costs 40 francs. {rest}")
+        (hit, *_) = (await call(client, "recall", query="What does the permit cost?", kinds=["passage"]))["hits"]
+        assert "The permit costs 40 francs." in hit["text"]
+        shown = await call(client, "show", id=hit["id"], start=hit["start"], end=hit["end"])
+        assert shown["text"] in hit["text"]
+        assert "it is empty" in await refused(client, "recall", query="  ")
+        assert "it is empty" in await refused(client, "query", question="  ")
+
+
 async def test_a_story_from_remembering_to_forgetting(reading, connect, call, refused) -> None:
     async with connect(reading) as client:
         first = await call(
@@ -132,6 +144,11 @@ async def test_a_story_from_remembering_to_forgetting(reading, connect, call, re
         assert answer["sentences"][0]["sources"][0]["quote"]
         line = await call(client, "timeline", entity="alice moser")
         assert [each["target"] for each in line["facts"]] == ["Acme", "Initech"]
+        for each, text in zip(line["facts"], (first, second), strict=True):
+            (source,) = each["sources"]
+            assert source["artifact_id"] == text["artifact_id"]
+            part = await call(client, "show", id=source["artifact_id"], start=source["start"], end=source["end"])
+            assert part["text"] == source["quote"]
         near = await call(client, "graph", entities=["Acme"], depth=2, include_history=True)
         assert {each["name"] for each in near["entities"]} == {"Acme", "Alice Moser", "Initech"}
         shown = await call(client, "show", id=first["artifact_id"], start=0, end=11)

@@ -94,7 +94,7 @@ def test_keeping_a_dataset(run, place, tmp_path):
     assert "before" in run("list", "snapshots")
     assert data(run("list", "snapshots", "--json"))[0]["name"] == "before"
     run("add", "--text", "second")
-    run("restore", "before", "--yes")
+    assert "in the snapshot before: 1 document\n" in run("restore", "before", "--yes")
     assert len(data(run("list", "--json"))["items"]) == 1
     run("snapshot", "before", "--drop")
     run("optimize")
@@ -145,7 +145,7 @@ def test_keeping_a_dataset(run, place, tmp_path):
             "no dataset 'absent' is in .*/place; `unabridged memory list datasets",
         ),
         (["drop", "absent", "--yes"], NotFound, "no dataset 'absent' is in .*/place; `unabridged memory list datasets"),
-        (["stats", "--memory", "nowhere"], NotFound, "^nothing is in nowhere yet; `unabridged memory init`"),
+        (["stats", "--memory", "nowhere"], NotFound, "^nowhere: no such folder; `unabridged memory init`"),
         (["restore", "absent", "--yes"], NotFound, "no snapshot"),
         (["export", "."], InputError, "is there already"),
     ],

@@ -354,9 +354,9 @@ def test_a_query_without_a_word_finds_nothing(known, query):
 
 @pytest.mark.parametrize("query", ["", "   ", "\n\t"])
 def test_an_empty_query_is_refused(known, query):
-    with pytest.raises(InputError, match="^query: it is empty"):
+    with pytest.raises(InputError, match=r"^query: it is empty"):
         known.recall(query)
-    with pytest.raises(InputError, match="^question: it is empty"):
+    with pytest.raises(InputError, match=r"^question: it is empty"):
         known.query(query, asked_in="s1")
     assert not known.queries.page()  # nothing was recorded
     with pytest.raises(InputError, match="query: found int"):

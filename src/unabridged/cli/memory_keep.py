@@ -138,6 +138,9 @@ def _restore(
     with opened(uri, dataset) as memory:
         confirm(f"replace the present state by {name!r}?", yes=yes)
         memory.restore(name)
+        of = next(each.created_at for each in memory.snapshots() if each.name == name)
+        documents = plural(memory.artifacts.counts().documents, "document")
+        put(f"{memory.name} is as it was at {of:%Y-%m-%d %H:%M:%S} UTC, in the snapshot {name}: {documents}\n")
 
 
 def _optimize(uri: Uri = None, dataset: Dataset = "default") -> None:

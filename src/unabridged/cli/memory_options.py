@@ -100,7 +100,9 @@ def named(where: str, dataset: str) -> Iterator[None]:
         if error.advice != "list_datasets":
             raise
         if untouched(where):
-            raise NotFound(f"nothing is in {where} yet; `unabridged memory init` makes a dataset") from None
+            raise NotFound(
+                f"{where}: no such folder; `unabridged memory init` makes one, and a dataset in it"
+            ) from None
         shown = f"`unabridged memory list datasets --memory {shlex.quote(where)}` shows those that are"
         raise NotFound(f"no dataset {dataset[:64]!r} is in {where}; {shown}") from None
 

@@ -8,9 +8,8 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 from unabridged.cli.memory_options import Metadata, pairs
-from unabridged.errors import InputError
 
-__all__ = ["How", "KnownAt", "Lanes", "Passes", "Which", "checked_kind"]
+__all__ = ["How", "KnownAt", "Lanes", "Passes", "Which"]
 
 KnownAt = Annotated[str | None, typer.Option("--known-at", help="What the memory knew then, in ISO 8601.")]
 Lanes = Annotated[
@@ -38,8 +37,10 @@ class Which:
 
     def given(self) -> dict[str, Any]:
         """As options of :meth:`unabridged.memory.Memory.recall`."""
+        from unabridged.memory.gather import stored_kind
+
         return {
-            "kind": checked_kind(self.kind),
+            "kind": stored_kind(self.kind),
             "session_id": self.session,
             "source": self.source,
             "metadata": pairs(self.metadata),
@@ -91,13 +92,3 @@ class How:
             "budget_tokens": self.budget,
             "rerank": None if self.rerank else False,
         }
-
-
-def checked_kind(kind: str | None) -> str | None:
-    """A kind that texts have, in any case."""
-    from unabridged.memory.records import KINDS, RESERVED
-
-    name = None if kind is None else kind.strip().casefold()
-    if name is None or name in {*KINDS, *RESERVED}:
-        return name
-    raise InputError(f"--kind: found {kind!r}, expected one of {', '.join([*KINDS, *RESERVED])}")

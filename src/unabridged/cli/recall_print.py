@@ -20,16 +20,20 @@ if TYPE_CHECKING:
 __all__ = ["answered", "cited", "data_of", "explained", "hits", "unanswered"]
 
 _WIDTH = 96  # characters of a line; terminals have 80 to 120
-_LINES = 6  # of a hit's text
+_LINES = 6  # of what a hit says
+_ROOM = 500  # characters of it that fill them
 _SENTENCES = 5  # in place of an answer
 _OF_SENTENCE = 3  # lines
 _TELLING = 280  # characters up to which what follows a sentence is shown with it
 
 
 def hits(found: Recalled) -> None:
-    """Each hit: what it is, how relevant, what it says, where that stands."""
+    """Each hit: what it is, how relevant, what of it says most of the query, where that stands, where the whole."""
     for at, hit in enumerate(found.hits, 1):
-        put(f"{at}. {hit.kind}  {hit.score:.2f}\n{_brief(hit.text)}\n")
+        place = found.excerpt(hit, _ROOM)
+        put(f"{at}. {hit.kind}  {hit.score:.2f}\n{_brief(str(place))}\n")
+        if place.artifact_id is not None and (place.before or place.after):
+            put(f"   {place.artifact_id} --bytes {place.start}:{place.end}  of\n")
         for source in hit.evidence[:2]:
             put(f"   {cited(source)}\n")
         put("\n")

@@ -15,7 +15,7 @@ from unabridged.cli.groups import grouped
 from unabridged.cli.memory_options import Metadata, pairs
 from unabridged.cli.memory_print import show
 from unabridged.cli.options import Chat, Json  # noqa: TC001 - typer reads annotations as it runs
-from unabridged.cli.remember_print import Line, tell_answer, tell_estimate, tell_intakes
+from unabridged.cli.remember_print import Line, tell_answer, tell_estimate, tell_intakes, tell_notes
 from unabridged.cli.where import Where  # noqa: TC001 - the same
 from unabridged.errors import InputError, UnreadableFile
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
+_NO_FILE = "no such file or folder; a text of one word is given through stdin: echo WORD | unabridged remember -"
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
 
@@ -160,7 +161,7 @@ def _meant(given: str) -> tuple[str, Any]:
     if given.strip() and len(given) < 1024 and "\n" not in given and Path(given).exists():
         return "path", Path(given)
     if given.strip() and not any(map(str.isspace, given)) and ("/" in given or Path(given).suffix):
-        raise UnreadableFile(given, "no such file; a text is more than one word, or comes through -")
+        raise UnreadableFile(given, _NO_FILE)
     return "text", given
 
 
@@ -183,6 +184,8 @@ def _tell(answers: list[Any], *, as_json: bool) -> None:
             tell_estimate(each)
         else:
             tell_answer(each)
+    if not as_json:
+        tell_notes(each for each in answers if getattr(each, "estimate", None) is None)
     if any(getattr(each, "failed", ()) for each in answers):
         raise typer.Exit(SOME_FAILED)
 

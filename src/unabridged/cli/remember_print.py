@@ -10,12 +10,15 @@ from unabridged.cli.advice import WORDS
 from unabridged.cli.console import note, number, plural, put
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from unabridged.memory.remember.data import Event, Remembered
     from unabridged.memory.remember.ingest import Ingested
 
-__all__ = ["Line", "tell_answer", "tell_estimate", "tell_intakes"]
+__all__ = ["Line", "tell_answer", "tell_estimate", "tell_intakes", "tell_notes"]
 
 _SHOWN = 12  # entities and facts of an answer that are named; the rest is counted
+_TOLD = {"nothing": "unchanged"}  # outcomes that people read in another word
 _STEPS = {"chunk": "cut", "extract": "read", "summarize": "summarised", "store": "stored", "done": "done"}
 
 
@@ -59,8 +62,6 @@ def tell_answer(answer: Remembered) -> None:
         put(f"  {plural(answer.pending, 'graph')} to make: unabridged pending\n")
     for step in answer.trajectory:
         put(f"  {step.message}  {step.seconds:.3f} s\n")
-    for said in answer.notes:
-        note(f"note: {said}")
 
 
 def _fact(edge: Any) -> str:
@@ -95,6 +96,11 @@ def tell_intakes(found: Ingested) -> None:
         if each.outcome != "nothing":
             reason = f"  {joined(each.reason, each.advice, WORDS)}" if each.reason else ""
             put(f"{each.outcome:9} {each.artifact_id or '-':32}  {each.source}{reason}\n")
-    put(", ".join(f"{count} {outcome}" for outcome, count in found.counts.items()) + "\n")
-    for said in dict.fromkeys(said for each in found.intakes for said in each.notes):
+    put(", ".join(f"{count} {_TOLD.get(what, what)}" for what, count in found.counts.items()) + "\n")
+
+
+def tell_notes(answers: Iterable[Any]) -> None:
+    """What was not done, and why: once, of however many texts it is true."""
+    every = (each for answer in answers for each in getattr(answer, "intakes", (answer,)))
+    for said in dict.fromkeys(said for each in every for said in each.notes):
         note(f"note: {said}")

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 __all__ = [
     "AnswerResult",
     "Chunk",
+    "Dated",
     "Embedded",
     "Fact",
     "Forgotten",
@@ -66,6 +67,12 @@ class Source(Answer):
     created_at: dt.datetime | None = None
 
 
+class Dated(Fact):
+    """A fact of a timeline, and what it rests on."""
+
+    sources: list[Source] = Field(description="The first of them; `show` has all.")
+
+
 class RememberResult(Answer):
     """What was stored."""
 
@@ -84,7 +91,9 @@ class Hit(Answer):
 
     kind: str = Field(description="passage, summary, document, fact or entity.")
     id: str
-    text: str = Field(description="Its beginning; `context` or `show` has the whole.")
+    text: str = Field(description="What of it says most of the query; `context` or `show` has the whole.")
+    start: int | None = Field(default=None, description="Of a text: the first byte of that, as `show` takes it.")
+    end: int | None = Field(default=None, description="The byte after its last one.")
     score: float = Field(description="0 (nothing to do with the query) to 1 (says it).")
     sources: list[Source] = Field(description="The first of them; `show` has all.")
 
@@ -158,7 +167,7 @@ class Timeline(Answer):
     """What was said of an entity, in the order in which it became true."""
 
     entity: Named
-    facts: list[Fact]
+    facts: list[Dated]
 
 
 class Embedded(Answer):

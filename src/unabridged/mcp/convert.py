@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from unabridged.memory.recall.data import Citation
     from unabridged.memory.records import Edge, Entity
 
-__all__ = ["cited", "excerpt", "facts", "source", "told"]
+__all__ = ["EXCERPT", "SOURCES", "cited", "excerpt", "facts", "source", "told"]
 
-_EXCERPT = 300  # characters: two or three sentences, by which an agent knows whether it wants the whole
+SOURCES = 3  # of a hit or of a fact; some have hundreds
+EXCERPT = 300  # characters: two or three sentences, by which an agent knows whether it wants the whole
 
 
 def excerpt(text: str) -> str:
@@ -25,7 +26,7 @@ def excerpt(text: str) -> str:
     >>> excerpt("short"), len(excerpt("long " * 100)), excerpt("long " * 100)[-1]
     ('short', 301, '…')
     """
-    return text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]}…"
+    return text if len(text) <= EXCERPT else f"{text[:EXCERPT]}…"
 
 
 def told(entity: Entity) -> Named:

@@ -16,7 +16,7 @@ from pydantic import Field
 from unabridged.advice import joined
 from unabridged.mcp.advice import WORDS
 from unabridged.mcp.answers import AnswerResult, Forgotten, Hit, Recollection, RememberResult, Sentence
-from unabridged.mcp.convert import cited, excerpt, facts, told
+from unabridged.mcp.convert import EXCERPT, SOURCES, cited, excerpt, facts, told
 from unabridged.mcp.place import Place
 from unabridged.mcp.reading_tools import Dataset
 from unabridged.mcp.tools import Toolbox, request_of
@@ -25,6 +25,7 @@ from unabridged.memory.deletion import Deletion
 from unabridged.memory.recall import data as recall_data
 from unabridged.memory.recall.answer import Answered
 from unabridged.memory.recall.data import Degraded, Recalled
+from unabridged.memory.recall.excerpt import Excerpt
 from unabridged.memory.remember.data import Event, Remembered
 
 __all__ = ["register"]
@@ -32,7 +33,6 @@ __all__ = ["register"]
 Session = Annotated[str | None, Field(description="The conversation or run that this belongs to.")]
 AsOf = Annotated[str | None, Field(description="What was true then, such as 2024-05-01.")]
 LONGEST = 1 << 14  # characters of a query: some pages
-_SOURCES = 3  # of a hit; a fact may have hundreds
 _BUDGET = 1500  # tokens that an agent reads of a recall, where nothing else is configured
 HitKind = Literal["passage", "summary", "document", "fact", "entity"]
 Rerank = Annotated[bool, Field(description="false: skip the configured reranker, for speed.")]
@@ -191,15 +191,16 @@ def _notes(degraded: Iterable[Degraded]) -> list[str]:
     return [f"{each.lane}: {joined(each.reason, each.advice, WORDS)}" for each in degraded]
 
 
-def _hit(hit: recall_data.Hit) -> Hit:
+def _hit(hit: recall_data.Hit, place: Excerpt) -> Hit:
     """A hit in brief: its text is in the context, and is not quoted beside itself."""
-    sources = [cited(each) for each in hit.evidence[:_SOURCES]]
+    sources = [cited(each) for each in hit.evidence[:SOURCES]]
     sources = [each.model_copy(update={"quote": None}) if each.quote == excerpt(hit.text) else each for each in sources]
-    return Hit(kind=hit.kind, id=hit.id, text=excerpt(hit.text), score=round(hit.score, 4), sources=sources)
+    said: dict[str, Any] = {"text": str(place), "start": place.start, "end": place.end}
+    return Hit(kind=hit.kind, id=hit.id, **said, score=round(hit.score, 4), sources=sources)
 
 
 def _recollection(found: Recalled) -> Recollection:
-    hits = [_hit(each) for each in found.hits]
+    hits = [_hit(each, found.excerpt(each, EXCERPT)) for each in found.hits]
     citations = [*map(cited, found.pack.citations)]
     return Recollection(context=str(found.pack), citations=citations, hits=hits, notes=_notes(found.degraded))
 

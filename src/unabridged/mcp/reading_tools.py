@@ -6,8 +6,8 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from unabridged.errors import NotFound
-from unabridged.mcp.answers import Fact, Graph, Listing, Shown, Timeline
-from unabridged.mcp.convert import facts, source, told
+from unabridged.mcp.answers import Dated, Graph, Listing, Shown, Timeline
+from unabridged.mcp.convert import SOURCES, cited, facts, source, told
 from unabridged.mcp.place import Place
 from unabridged.mcp.tools import Toolbox, request_of
 from unabridged.memory import Memory
@@ -107,12 +107,14 @@ def register(tools: Toolbox, place: Place) -> None:
         return Timeline(entity=told(line.entity), facts=periods)
 
 
-def _period(entity: Entity, period: Period) -> Fact:
+def _period(entity: Entity, period: Period) -> Dated:
     ends = (entity.name, period.other.name)
     source, target = ends if period.edge.source_id == entity.id else ends[::-1]
     edge = period.edge
     times = {"valid_at": period.since, "invalid_at": period.until}
-    return Fact(id=edge.id, source=source, relation=edge.relation, target=target, fact=edge.fact, **times)
+    sources = [cited(each) for each in period.evidence[:SOURCES]]
+    said: dict[str, Any] = {"relation": edge.relation, "fact": edge.fact, "sources": sources, **times}
+    return Dated(id=edge.id, source=source, target=target, **said)
 
 
 def _listed(

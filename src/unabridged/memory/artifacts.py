@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unabridged.errors import NotFound
-from unabridged.memory.gather import identity, sliced
+from unabridged.memory.gather import identity, sliced, stored_kind
 from unabridged.memory.paging import Page, metadata_where, optional, page, span_where
 from unabridged.memory.records import Artifact
 from unabridged.memory.where import among, batched, both, equals, is_null, not_null
@@ -127,7 +127,7 @@ class Artifacts:
         where = both(
             *optional(
                 role=role,
-                kind=kind,
+                kind=stored_kind(kind),
                 session_id=session_id,
                 source=source,
                 document_id=None if document is None else identity(document),

@@ -38,6 +38,7 @@ __all__ = [
     "identity",
     "place_of",
     "sliced",
+    "stored_kind",
 ]
 
 INHERITED = ("metadata", "provenance", "source", "expires_at")  # a filter on a document finds its chunks too
@@ -89,6 +90,19 @@ def checked_kind(kind: str | None) -> str:
         raise InputError(f"kind: {name} is made by the memory itself; ask for one of {', '.join(KINDS)}")
     if name not in KINDS:
         raise InputError(f"kind: not one of {', '.join(KINDS)}")
+    return name
+
+
+def stored_kind(kind: str | None) -> str | None:
+    """A kind that stored texts have, in any case: what may be asked for, and what the memory makes itself.
+
+    >>> stored_kind("Memory"), stored_kind("chunk_summary"), stored_kind(None)
+    ('memory', 'chunk_summary', None)
+    """
+    known = [*KINDS, *RESERVED]
+    name = kind.strip().casefold() if isinstance(kind, str) else kind
+    if name is not None and name not in known:
+        raise InputError(f"kind: found {kind!r}, expected one of {', '.join(known)}")
     return name
 
 

@@ -15,6 +15,7 @@ from unabridged.advice import cause
 from unabridged.errors import ChatError, ProviderError
 from unabridged.memory.recall.data import Citation, Degraded, Recalled, plain
 from unabridged.memory.recall.pack_print import title, when
+from unabridged.memory.recall.query import asked as checked_question
 from unabridged.memory.recall.support import bare, problem_of
 from unabridged.memory.records import QueryRecord
 from unabridged.memory.values import checked_name, new_id, now
@@ -91,8 +92,7 @@ class Answered:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as what JSON can hold."""
-        found: dict[str, Any] = plain(self)
-        return found
+        return {**plain(self), "recalled": self.recalled.to_dict()}
 
 
 def answer(
@@ -105,6 +105,7 @@ def answer(
     **recall: Any,
 ) -> Answered:
     """Recall, ask, check; a question is recorded in its session, calls whatever comes of them (SPEC A11, A18)."""
+    question = checked_question(question, "question")
     if asked_in is not None and not memory.store.read_only:
         text = checked_name(asked_in, "asked_in")
         memory.queries.append([QueryRecord(id=new_id(), created_at=now(), session_id=text, text=question)])

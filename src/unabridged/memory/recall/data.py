@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from unabridged.advice import joined
+from unabridged.memory.recall.excerpt import ROOM, Excerpt, excerpt
+from unabridged.memory.recall.words import words_in
 
 if TYPE_CHECKING:
     from unabridged.memory.records import Artifact, Edge, Entity
@@ -136,9 +138,23 @@ class Recalled(Sequence[Hit]):
         """How many hits there are."""
         return len(self.hits)
 
+    def excerpt(self, hit: Hit, room: int = ROOM) -> Excerpt:
+        """The place of a hit that says most of the query, and its bytes: what to show where the whole is too long.
+
+        ``room`` is how many characters it has at the most. It is looked for when it is asked for.
+
+        >>> hit = Hit("passage", "a1", "The boiler is old. Mia services the boiler.", 0.9, 1.0)
+        >>> str(Recalled("Who services the boiler?", (hit,)).excerpt(hit, room=30))
+        '… Mia services the boiler.'
+        """
+        return excerpt(hit, words_in(self.query), room)
+
     def to_dict(self) -> dict[str, Any]:
-        """All of it as what JSON can hold, records apart."""
+        """All of it as what JSON can hold, records apart; each hit with its excerpt."""
         found: dict[str, Any] = plain(self)
+        words = words_in(self.query)
+        for told, hit in zip(found["hits"], self.hits, strict=True):
+            told["excerpt"] = plain(excerpt(hit, words))
         return found
 
 

@@ -61,6 +61,8 @@ class Recalling(Reader):
         ``kinds`` are of hits: ``passage``, ``summary``, ``document``, ``fact``, ``entity`` (all by default).
         ``kind``, ``session_id``, ``source``, ``document``, ``metadata`` and ``created_since`` / ``created_until``
         say which artifacts may answer. ``as_of`` asks what was true then, ``known_at`` what the memory knew then.
+        ``as_of`` leaves out facts and artifacts that became true later; what has no ``valid_at`` of its own, as
+        most passages, is found whatever it says (``known_at`` and ``created_until`` go by when things were stored).
         ``lanes`` are ``vector``, ``text``, ``names``, ``graph`` (all). ``passes=2`` goes on from the chunks found
         to their documents' other passages. ``rerank`` is a cross-encoder for the best of them
         (:mod:`unabridged.providers.rerank`). ``diversity`` (0 to 1) prefers what says something else.

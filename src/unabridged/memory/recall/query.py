@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unabridged.advice import cause
+from unabridged.errors import InputError
 from unabridged.memory.recall.data import Degraded
 from unabridged.memory.recall.score import STRANGERS, Calibration, calibrate
 from unabridged.memory.vectors import GIVEN, checked_vector
@@ -18,9 +19,18 @@ if TYPE_CHECKING:
     from unabridged.memory.commits import View
     from unabridged.memory.vectors import EmbedderLike
 
-__all__ = ["PATIENCE", "Meant", "calibration_of", "meant"]
+__all__ = ["PATIENCE", "Meant", "asked", "calibration_of", "meant"]
 
 PATIENCE = 10.0  # seconds that a recall waits for its query's vector before it goes on without
+
+
+def asked(query: str, what: str = "query") -> str:
+    """What is asked, if it is anything at all."""
+    if not isinstance(query, str):
+        raise InputError(f"{what}: found {type(query).__name__}, expected a string")
+    if not query.strip():
+        raise InputError(f"{what}: it is empty; say what to look for, in a few words")
+    return query
 
 
 @dataclass(frozen=True, slots=True)

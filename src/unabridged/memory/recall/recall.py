@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from unabridged.advice import cause, said
-from unabridged.errors import ConfigError, InputError, MissingExtra, StoreError, UnabridgedError
+from unabridged.errors import ConfigError, MissingExtra, StoreError, UnabridgedError
 from unabridged.memory.recall.choose import place, unopposed
 from unabridged.memory.recall.data import Citation, Degraded, Hit, Recalled
 from unabridged.memory.recall.densest import densest
@@ -22,7 +22,7 @@ from unabridged.memory.recall.lanes_names import names_lane
 from unabridged.memory.recall.lanes_text import text_lane
 from unabridged.memory.recall.lanes_vector import vector_lane
 from unabridged.memory.recall.pack import packed
-from unabridged.memory.recall.query import Meant, calibration_of, meant
+from unabridged.memory.recall.query import Meant, asked, calibration_of, meant
 from unabridged.memory.recall.rank import NEAR, Candidate, ranked, reread
 from unabridged.memory.recall.rows import Brief, Rows, chunked
 from unabridged.memory.recall.score import Calibration, blended, cosines, relevance
@@ -61,9 +61,7 @@ def recall(
     view: View, query: str, scope: Scope, settings: Settings, *, embedder: EmbedderLike | None = None
 ) -> Recalled:
     """Answer one query from one view."""
-    if not isinstance(query, str):
-        raise InputError(f"query: found {type(query).__name__}, expected a string")
-    return Recall(view, query, scope, settings, embedder).run()
+    return Recall(view, asked(query), scope, settings, embedder).run()
 
 
 class Recall:

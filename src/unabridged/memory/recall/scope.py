@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from unabridged.memory.gather import stored_kind
 from unabridged.memory.known import known_where
 from unabridged.memory.paging import metadata_where, not_expired, optional, span_where
 from unabridged.memory.values import moment, now
@@ -49,10 +50,10 @@ class Scope:
 
     @classmethod
     def of(cls, **given: Any) -> Scope:
-        """A scope from what a caller gave: moments may be dates or ISO 8601 strings."""
+        """A scope from what a caller gave: moments may be dates or ISO 8601 strings, kinds in any case."""
         for name in ("as_of", "known_at", "created_since", "created_until"):
             given[name] = moment(given.get(name), name)
-        return cls(**given)
+        return cls(**{**given, "kind": stored_kind(given.get("kind"))})
 
     @property
     def at(self) -> dt.datetime:

@@ -37,6 +37,7 @@ __all__ = [
     "function_words",
     "han_forms",
     "mentions",
+    "places",
     "plain",
     "said_whole",
     "simplified",
@@ -54,6 +55,7 @@ _LETTER = rf"(?:[^\W_{UNSPACED}]|[{INDIC}])"
 _TERM = re.compile(rf"[{UNSPACED}]+|{_LETTER}+(?:['’][^\W\d_{UNSPACED}]+)?")
 _COMPOUND = re.compile(r"(?<![^\W_])[^\W_]++(?:[-\u2010\u2011'’][^\W_]++)+")
 _QUOTED = re.compile(r'"([^"]+)"|“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»|»([^«»]+)«|「([^「」]+)」|『([^『』]+)』')
+_FIGURES = re.compile(r"[0-9]\W[0-9]")
 _JOINING = re.compile(r"[\u0590-\u06ff\uac00-\ud7af]")
 _ALPHABET = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _WORD = re.compile(rf"(?<![^\W_{UNSPACED}])(?<![{INDIC}]){_LETTER}+")
@@ -189,6 +191,33 @@ def mentions(words: Words, parts: Sequence[str]) -> dict[int, int] | None:
             found[part] = found.get(part, 0) + 1
             at = body.find(name, starts[part + 1])
     return found
+
+
+def places(words: Words, text: str) -> list[tuple[int, str]]:
+    """Where a text says a query's words, by character and in order, each with the stem that is said.
+
+    >>> places(words_in("Who runs the café?"), "It cost 5… A cafe is run.")
+    [(13, 'caf'), (21, 'run')]
+    """
+    lines = text.split("\n")
+    bodies = [line.lower() if line.isascii() and not _FIGURES.search(line) else plain(line) for line in lines]
+    found = _sought(words).in_("\n".join(bodies))
+    if all(len(line) == len(body) for line, body in zip(lines, bodies, strict=True)):
+        return found
+    starts, folded_starts = ([*accumulate((len(e) + 1 for e in each), initial=0)] for each in (lines, bodies))
+    each = [(bisect_right(folded_starts, at) - 1, at, name) for at, name in found]
+    return [(starts[n] + _origin(lines[n], bodies[n], at - folded_starts[n]), name) for n, at, name in each]
+
+
+def _origin(line: str, body: str, at: int) -> int:
+    """Which character of a line a place of the folded line stands for: some are folded into several (… ß ﬁ) or none."""
+    if len(body) == len(line):
+        return at
+    origin: list[int] = []
+    for number, letter in enumerate(line):
+        piece = plain(letter)
+        origin += [number] * len(piece) if body.startswith(piece, len(origin)) else []
+    return min(origin[at] if at < len(origin) else len(line), max(0, len(line) - 1))
 
 
 def _unsaid(words: Words, body: str) -> list[str]:

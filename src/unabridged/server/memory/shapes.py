@@ -30,6 +30,7 @@ from unabridged.memory import (
 )
 from unabridged.memory.artifacts import Counts
 from unabridged.memory.recall import data as recall_data
+from unabridged.memory.recall import excerpt as recall_excerpt
 from unabridged.memory.recall import timeline
 from unabridged.memory.remember import data as remember_data
 from unabridged.memory.remember import trajectory
@@ -111,7 +112,8 @@ def _told(hint: Any) -> Any:
     """A type as JSON has it: records as their models, tuples and sequences as lists."""
     if isinstance(hint, type) and is_dataclass(hint):
         made: Any = shape
-        return made(hint, without=("record",)) if hint is recall_data.Hit else made(hint)
+        more = (("excerpt", recall_excerpt.Excerpt),)
+        return made(hint, without=("record",), more=more) if hint is recall_data.Hit else made(hint)
     origin, inside = get_origin(hint), get_args(hint)
     if origin in {tuple, list, Sequence}:
         return list[_told(inside[0])]  # type: ignore[misc]

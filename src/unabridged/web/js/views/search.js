@@ -55,7 +55,7 @@ async function drawn(found, pane, still) {
     const first = hit.evidence[0];
     const row = h("button", { type: "button", class: "row-link", "aria-current": "false", onClick: () => { open(at); bring(pane); } },
       h("span", { class: "hit-line small" }, chip(hit.kind), h("span", { class: "muted one-line", title: place(first) }, place(first)), h("span", { class: "score" }, bar(hit.score, `relevance ${number(hit.score * 100)} of 100`))),
-      h("span", { class: "clamp serif", dir: "auto" }, hit.text),
+      h("span", { class: "clamp serif", dir: "auto" }, said(hit.excerpt)),
       hit.lanes.length ? h("span", { class: "small muted" }, `found by ${hit.lanes.map((one) => `${one.lane} (${one.rank}.)`).join(", ")}`) : null);
     return row;
   });
@@ -64,7 +64,7 @@ async function drawn(found, pane, still) {
     const hit = found.hits[at];
     if (hit.kind === "entity") {
       documentPane(pane, hit.evidence, { still, head: h("a", { class: "button little", href: link("entity", hit.id) }, "Timeline and sources") });
-    } else documentPane(pane, hit.evidence, { still });
+    } else documentPane(pane, narrowed(hit), { still });
   };
   open(0);
   return [
@@ -80,6 +80,16 @@ function walk(event, rows, open) {
   event.preventDefault();
   rows[to].focus();
   open(to);
+}
+
+const said = (one) => `${one.before ? "… " : ""}${one.text}${one.after ? " …" : ""}`;
+
+/** The evidence of a hit, the first of it narrowed to the place that says most of what was asked. */
+function narrowed({ excerpt, evidence: [first, ...rest] }) {
+  const inside = first && (excerpt.before || excerpt.after) && excerpt.artifact_id === first.artifact_id && first.document_start !== null;
+  if (!inside) return first ? [first, ...rest] : rest;
+  const begin = first.document_start - first.start;
+  return [{ ...first, document_start: begin + excerpt.start, document_end: begin + excerpt.end }, ...rest];
 }
 
 const place = (one) => (one ? [one.source ?? one.artifact_role, one.page && `page ${one.page}`, one.section, date(one.valid_at ?? one.created_at)].filter(Boolean).join(" · ") : "");
