@@ -15,6 +15,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from unabridged import Chunking, Embedder
 from unabridged.cli.app import run
 from unabridged.cli.exits import exit_code
 from unabridged.errors import BudgetExhausted, EmbeddingFailed, MissingExtra, ModelMismatch
@@ -242,8 +243,46 @@ def test_standard_input_is_read_as_a_file_is(monkeypatch, capsys) -> None:
 
 
 def test_a_corrected_size_is_said_once(capsys) -> None:
-    assert run(["chunk", "--text", LONG, "--max-tokens", "400", "--overlap-tokens", "500"]) == 0
-    assert capsys.readouterr().err.count("`overlap_tokens` 500 is outside [0, 399]") == 1
+    assert run(["chunk", "--text", LONG, "--max-tokens", "20"]) == 0
+    assert capsys.readouterr().err.count("`max_tokens` 20 is outside [32, 1000000]") == 1
+
+
+@pytest.mark.parametrize("command", [["chunk"], ["chunk", "--model", "local"], ["embed", "-o", "-"]])
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        (["--max-tokens", "0"], "--max-tokens: found '0', expected at least 1"),
+        (
+            ["--max-tokens", "100", "--overlap-tokens", "500"],
+            "--overlap-tokens: found 500, expected less than --max-tokens (100)",
+        ),
+    ],
+)
+def test_L6_sizes_that_contradict_each_other_are_refused_by_every_command(command, sizes, said, capsys) -> None:
+    assert run([*command, "--text", LONG, *sizes]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_chunk_shows_what_embed_does(capsys, monkeypatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    text = "stone " * 400
+    assert run(["chunk", "--text", text, "--model", "local"]) == 0
+    said = capsys.readouterr().out
+    assert "3 chunks by embed, cap 177 tokens for texts over the limit of 254, as embed does for local" in said
+    assert run(["chunk", "--text", text]) == 0
+    assert "1 chunk by paragraph, cap 1,200 tokens; --model MODEL shows what embed does" in capsys.readouterr().out
+    assert run(["chunk", "--text", text, "--model", "openai/text-embedding-3-small"]) == 0  # no key, no request
+    assert (
+        "1 chunk by embed, cap 5,734 tokens for texts over the limit of 8,192, as embed does for openai/"
+        in capsys.readouterr().out
+    )
+    assert run(["chunk", "--text", text, "--model", "local", "--max-tokens", "100", "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    with Embedder("local", cache=False, chunking=Chunking(max_tokens=100)) as embedder:
+        made = embedder.embed_detailed(text)[0].chunks
+    assert [(row["start"], row["end"]) for row in rows] == [(chunk.start, chunk.end) for chunk in made]
+    assert run(["chunk", "--text", text, "--model", "local", "--compare", "fixed"]) == 2
+    assert "--compare has no place beside it" in capsys.readouterr().err
 
 
 # -- faults of ours, and of the machine --------------------------------------------------------------

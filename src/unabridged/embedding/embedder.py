@@ -26,6 +26,7 @@ from unabridged.embedding.lanes import Lanes
 from unabridged.embedding.limits import LimitsInForce
 from unabridged.embedding.plan import Chunking, Cutting
 from unabridged.embedding.pooling import check_pooling
+from unabridged.embedding.preview import as_cut
 from unabridged.embedding.results import EmbedResult, Progress
 from unabridged.embedding.run import Run, aside
 from unabridged.embedding.settings import Settings
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from unabridged.embedding.cache import Entry, VectorCache
     from unabridged.embedding.flights import Landing
     from unabridged.embedding.verdicts import Empty, OnUnknown
-    from unabridged.types import Provider, Role, Vector, Vectors
+    from unabridged.types import ChunkSet, Provider, Role, Vector, Vectors
 
 __all__ = ["Embedder"]
 
@@ -267,6 +268,15 @@ class Embedder:
         (True, False)
         """
         return self._settings.fits(texts)
+
+    def preview(self, text: str) -> ChunkSet:
+        """The chunks that a text would be embedded in, before anything is sent: one if it fits.
+
+        >>> made = Embedder("hashing", cache=False).preview("long " * 9000)
+        >>> len(made), made.cap, made.extra["limit"]
+        (2, 5734, 8192)
+        """
+        return as_cut(text, self._settings)
 
     def fingerprint(self, role: Role = "document") -> str:
         """Names everything that changes a document's vector: two equal ones may be compared and mixed."""
