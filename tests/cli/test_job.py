@@ -17,10 +17,12 @@ import pytest
 
 from unabridged.cli.app import run
 from unabridged.cli.exits import Leave
+from unabridged.cli.job import _help
 from unabridged.cli.job_progress import JobLine
 from unabridged.cli.job_signals import Asked, Ending
 from unabridged.errors import JobError
-from unabridged.jobs.state import JobProgress
+from unabridged.jobs.journal import Counts
+from unabridged.jobs.state import JobProgress, JobReport, Lock
 from unabridged.testing import LoopbackProvider
 
 
@@ -56,11 +58,13 @@ def test_a_finished_job_says_that_there_is_nothing_to_do(place, capsys) -> None:
     assert run(["job", "run", *flags]) == 0
     first = capsys.readouterr().err
     assert " tokens sent, 1 request, cost 0.0" in first
-    assert "earlier runs" not in first
+    assert "in all" not in first
     assert run(["job", "run", *flags]) == 0
     said = capsys.readouterr().err
-    assert said.startswith("mine: nothing to do: all 30 rows are done, 0 requests, cost 0.0000, ")
-    assert "with earlier runs 1" in said
+    sum_ = re.search(r"cost (0\.0\d+)", first)[1]
+    assert said.startswith(
+        f"mine: nothing to do: all 30 rows are done, 0 requests (1 in all), cost 0.0000 ({sum_} in all), "
+    )
     assert "tokens sent" not in said
     assert run(["job", "run", *flags, "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
@@ -159,6 +163,8 @@ def test_failed_rows_are_shown_and_retried_by_the_jobs_id(place, capsys) -> None
     assert run(["job", "run", "rows.jsonl", "-o", "out.jsonl", "--model", "hashing", "--name", "mine"]) == 1
     said = capsys.readouterr().err
     assert "2 rows failed: 'unabridged job show mine' says why" in said
+    assert "job retry" not in said  # which would change nothing
+    assert "what the source has of them has to be changed there; the same command then embeds them" in said
     assert run(["job", "show", "mine"]) == 0
     out = capsys.readouterr().out
     assert "unreadable: 'text' is a int, expected a string (tried 1 time)" in out
@@ -167,6 +173,56 @@ def test_failed_rows_are_shown_and_retried_by_the_jobs_id(place, capsys) -> None
     assert len(json.loads(capsys.readouterr().out)["failures"]) == 1
     assert run(["job", "retry", "mine", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["counts"]["failed"] == 2
+
+
+def test_what_helps_failed_rows_is_told_by_why_they_failed(place) -> None:
+    report = JobReport("mine", "", "failed", None, Counts(5, 2, 0, 3), 0, 0, None, 0.0, None)
+    assert _help(report) == "'unabridged job retry mine' tries again"
+    assert _help(replace(report, hopeless=1)).startswith(
+        "'unabridged job retry mine' tries 2 rows again; of the others,"
+    )
+
+
+def test_a_mended_source_needs_the_same_command_and_no_retry(place, capsys) -> None:
+    Path("rows.jsonl").write_text('{"text": "good"}\n{"text": 7}\n', "utf-8")
+    command = ["job", "run", "rows.jsonl", "-o", "out.jsonl", "--model", "hashing", "--name", "mine"]
+    assert run(command) == 1
+    Path("rows.jsonl").write_text('{"text": "good"}\n{"text": "seven"}\n', "utf-8")
+    capsys.readouterr()
+    assert run(command) == 0
+    assert "mine: 2 rows, 2 done, " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["status", "show"])
+def test_without_an_id_the_only_job_is_meant_or_all_are_listed(place, capsys, command) -> None:
+    assert run(["job", command]) == 0
+    assert capsys.readouterr().out == "no jobs here\n"
+    run(["job", "run", *FLAGS, "--name", "mine", "-q"])
+    assert run(["job", command]) == 0
+    alone = capsys.readouterr().out
+    assert run(["job", command, "mine"]) == 0
+    assert capsys.readouterr().out == alone
+    run(["job", "run", *FLAGS[:2], "other.parquet", *FLAGS[3:], "--name", "other", "-q"])
+    assert run(["job", command]) == 0
+    out, said = capsys.readouterr()
+    assert [line.split()[0] for line in out.splitlines()] == ["other", "mine"]
+    assert f"'unabridged job {command} ID'" in said
+    assert run(["job", command, "--json"]) == 0
+    assert [each["id"] for each in json.loads(capsys.readouterr().out)] == ["other", "mine"]
+    lock = Lock(Path("jobs/mine"))  # the one that runs
+    assert run(["job", command]) == 0
+    assert capsys.readouterr().out.startswith("job          mine\n")
+    lock.release()
+
+
+def test_a_command_without_anything_to_read_says_so_in_a_line(place, capsys) -> None:
+    for command in (["embed"], ["job", "run"]):
+        assert run(command) == 2
+        out, said = capsys.readouterr()
+        assert out == ""
+        assert len(said.splitlines()) == 1
+    assert run(["embed"]) == 2
+    assert "give a file, a folder, a pattern, - or --text …; 'unabridged embed --help'" in capsys.readouterr().err
 
 
 def test_a_retry_is_the_same_job_wherever_it_is_given(place, capsys, monkeypatch, tmp_path_factory) -> None:

@@ -103,12 +103,12 @@ def test_blank_and_unreadable_rows_are_counted_and_the_counts_add_up(bench: Benc
     ]
     report = run_job(bench.settings(bench.jsonl([*rows, {"key": "f", "text": "two"}]), bench.out("out.jsonl")))
     counts = report.counts
-    assert (counts.rows, counts.done, counts.skipped, counts.failed, counts.adds_up) == (6, 2, 1, 3, True)
-    assert (report.status, report.causes) == ("failed", {"unreadable": 3})
+    assert (counts.rows, counts.done, counts.skipped, counts.failed, counts.adds_up) == (6, 2, 2, 2, True)
+    assert (report.status, report.causes, report.hopeless) == ("failed", {"unreadable": 2}, 2)
     assert read_rows(bench.out("out.jsonl"))["id"] == ["a", "f"]
     with Journal(Path(report.folder), read_only=True) as journal:
         reasons = {one.row: one.reason for one in journal.failures()}
-    assert reasons == {2: "not JSON", 3: "'text' is missing", 4: "'text' is a int, expected a string"}
+    assert reasons == {2: "not JSON", 4: "'text' is a int, expected a string"}
 
 
 def test_long_and_short_texts_share_requests_and_long_ones_are_cut(bench: Bench) -> None:
@@ -310,7 +310,7 @@ def test_a_job_in_which_nothing_is_done_takes_any_configuration(bench: Bench) ->
     first = bench.settings(bench.jsonl([*rows, {"key": "blank", "text": " ", "body": ""}]), bench.out("out.parquet"))
     first = replace(first, name="mine")
     report = run_job(first)
-    assert (report.counts.done, report.counts.failed, report.counts.skipped) == (0, 20, 1)
+    assert (report.counts.done, report.counts.failed, report.counts.skipped) == (0, 0, 21)
     right_one = replace(
         first,
         source=replace(first.source, text="body", keep=("body",)),

@@ -111,6 +111,33 @@ def test_a_run_that_died_is_interrupted_when_it_was_seen_last(bench: Bench) -> N
     assert found.runs[1].ended == began + 60
 
 
+@pytest.mark.parametrize("ending", ["asked", "died"])
+def test_rows_that_were_answered_are_told_after_the_run_and_not_sent_again(bench: Bench, ending) -> None:
+    """Of one large block nothing is noted when the run ends, but its answers are kept."""
+    cancel = threading.Event()
+    with LoopbackProvider(latency=0.1) as server:
+        remote = Remote(server.url, concurrency=1)
+        settings = bench.settings(bench.parquet(120), bench.out("out.parquet"), remote, block_rows=4096)
+
+        def told(progress: JobProgress) -> None:
+            if progress.rows >= 24:
+                cancel.set()
+
+        with pytest.raises(JobError, match="asked to end"):
+            run_job(settings, progress=told, cancel=cancel)
+        sent = server.total
+        if ending == "died":  # the journal was told nothing, and the last sign is what is left
+            with Journal(settings.place) as journal:
+                journal._do("UPDATE runs SET status = 'running', ended = NULL")
+        found = read_job(settings.folder, settings.id)
+        assert (found.status, found.running, found.counts.rows) == ("interrupted", False, 0)
+        assert (found.rows, found.under_way) == (sent * 8, sent * 8)
+        assert 24 <= found.rows < 120
+        report = run_job(settings)
+        assert (report.counts.done, server.total) == (120, 15)
+    assert (last_sign(settings.place), read_job(settings.folder, settings.id).under_way) == (None, 0)
+
+
 def test_a_run_that_died_long_ago_ended_with_its_last_block(bench: Bench) -> None:
     settings = bench.settings(bench.parquet(10), bench.out("out.parquet"), name="mine")
     run_job(settings)

@@ -21,7 +21,7 @@ from jobkit import Bench, read_rows, texts
 from unabridged.errors import ConfigError, InputError, MissingExtra, UnreadableFile
 from unabridged.jobs.dryrun import dry_run
 from unabridged.jobs.ignore import Rules
-from unabridged.jobs.job import run_job
+from unabridged.jobs.job import retry_job, run_job
 from unabridged.jobs.settings import SinkSettings, SourceSettings
 from unabridged.jobs.shards import Gaps, chosen, shards
 from unabridged.jobs.source import Source, format_of, open_source
@@ -181,14 +181,14 @@ def test_a_column_that_a_later_table_lacks_is_named_before_anything_is_read(tmp_
         list(source.parts())
 
 
-def test_lines_without_the_column_fail_alone_where_others_have_it(tmp_path) -> None:
+def test_lines_without_the_text_are_blank_where_others_have_it_and_without_the_id_fail_alone(tmp_path) -> None:
     rows = [{"key": "a"}, {"other": 1}, {"key": "c", "text": "words"}, {"text": "no key"}]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     (tmp_path / "b.jsonl").write_text('{"key": "z", "body": "another file"}\n', "utf-8")
     source = open_source(SourceSettings((str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl")), id="key"))
     found = [rows for part in source.parts() for rows in source.read(part)]
-    assert [each for rows in found for each in rows.table["text"].to_pylist()] == [None, None, "words", None, None]
-    assert [len(rows.errors) for rows in found] == [3, 1]
+    assert [each for rows in found for each in rows.table["text"].to_pylist()] == ["", "", "words", None, ""]
+    assert [rows.errors for rows in found] == [((3, "'key' is missing"),), ()]
 
 
 @pytest.mark.parametrize(
@@ -319,7 +319,7 @@ def test_standard_input_that_was_looked_at_is_read_whole(bench: Bench, monkeypat
     monkeypatch.setattr(sys, "stdin", Stdin)
     source = SourceSettings((str(bench.folder / "first.jsonl"), "-"), id="key")
     report = run_job(bench.settings(source, bench.out("out.jsonl")))
-    assert (report.counts.rows, report.counts.failed) == (4, 2)
+    assert (report.counts.rows, report.counts.skipped, report.counts.failed) == (4, 2, 0)
     assert read_rows(bench.out("out.jsonl"))["id"] == ["b", "c"]
 
 
@@ -462,10 +462,112 @@ def test_nulls_numbers_as_ids_and_dictionaries(tmp_path) -> None:
     source = open_source(SourceSettings((str(tmp_path / "a.parquet"),), id="id"))
     (rows,) = source.read(next(source.parts()))
     assert rows.table["id"].to_pylist() == ["7", f"{tmp_path}/a.parquet:1", "9"]
-    assert rows.errors == ((1, "column 'text' is null"),)
+    assert (rows.table["text"].to_pylist(), rows.errors) == (["a", "", "c"], ())
     pq.write_table(pa.table({"text": [1, 2]}), tmp_path / "b.parquet")
     with pytest.raises(ConfigError, match="column 'text' is int64, expected text"):
         gathered(open_source(SourceSettings((str(tmp_path / "b.parquet"),))))
+
+
+@pytest.mark.parametrize(
+    "name", ["a.parquet", "view.parquet", "a.arrow", "a.lance", "a.jsonl", "keyless.jsonl", "a.csv"]
+)
+def test_a_null_text_is_blank_in_every_format_and_nothing_to_try_again(bench: Bench, name) -> None:
+    """What has no text is what has an empty one: 3 rows of which one has words."""
+    path = bench.folder / name
+    made = pa.table({"key": ["a", "b", "c"], "text": pa.array(["words", None, " "])})
+    if name.endswith("jsonl"):
+        rows = made.to_pylist()
+        if name.startswith("keyless"):
+            del rows[1]["text"]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    elif name.endswith("csv"):
+        path.write_text("key,text\na,words\nb,\nc, \n", "utf-8")
+    elif name.endswith("arrow"):
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, made.schema) as writer:
+            writer.write_table(made)
+    elif name.endswith("lance"):
+        import lance
+
+        lance.write_dataset(made, str(path))
+    else:
+        if name.startswith("view"):
+            made = made.set_column(1, "text", made["text"].cast(pa.string_view()))
+        pq.write_table(made, path)
+    settings = bench.settings(str(path), bench.out("out.jsonl"))
+    found = dry_run(settings)
+    assert (found.rows, found.blank, found.unreadable) == (3, 2, 0)
+    report = run_job(settings)
+    assert (report.ok, report.counts.done, report.counts.skipped, report.causes) == (True, 1, 2, {})
+    assert retry_job(settings).ok
+
+
+def test_a_table_of_which_no_row_has_a_text_is_blank(bench: Bench) -> None:
+    for name, column in (("a.parquet", pa.array([None, None])), ("b.parquet", pa.array([None, None], pa.string()))):
+        pq.write_table(pa.table({"text": column}), bench.folder / name)
+        report = run_job(bench.settings(SourceSettings((str(bench.folder / name),)), bench.out(f"{name}.jsonl")))
+        assert (report.status, report.counts.skipped) == ("done", 2)
+
+
+def write_tables(folder: Path, ending: str, tables: list[pa.Table]) -> tuple[str, ...]:
+    paths = []
+    for at, each in enumerate(tables):
+        path = folder / f"night-{at}.{ending}"
+        if ending == "jsonl":
+            path.write_text("".join(json.dumps(row) + "\n" for row in each.to_pylist()), "utf-8")
+        elif ending == "csv":
+            with path.open("w", newline="") as file:
+                writer = csv.writer(file)
+                writer.writerows([each.column_names, *(row.values() for row in each.to_pylist())])
+        elif ending == "arrow":
+            with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, each.schema) as writer:
+                writer.write_table(each)
+        elif ending == "lance":
+            import lance
+
+            lance.write_dataset(each, str(path))
+        else:
+            pq.write_table(each, path)
+        paths.append(str(path))
+    return tuple(paths)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "lance", "jsonl", "csv"])
+def test_a_column_to_keep_that_one_file_has_is_null_in_the_others_and_one_that_none_has_is_told(
+    bench: Bench, ending
+) -> None:
+    nights = [
+        pa.table({"key": ["a", "b"], "text": ["one", "two"]}),
+        pa.table({"key": ["c"], "text": ["three"], "rare": [7]}),
+        pa.table({"key": ["d"], "text": ["four"]}),
+    ]
+    paths = write_tables(bench.folder, ending, nights)
+    source = SourceSettings(paths, id="key", keep=("rare",))
+    report = run_job(bench.settings(source, bench.out("out.parquet")))
+    assert (report.status, report.counts.done) == ("done", 4)
+    found = read_rows(bench.out("out.parquet"))
+    rare = 7 if ending in {"parquet", "arrow", "lance"} else "7"
+    assert dict(zip(found["id"], found["rare"], strict=True)) == {"a": None, "b": None, "c": rare, "d": None}
+    with pytest.raises(ConfigError, match=r"'titel'.*they? ha(s|ve) key, text, rare|no column 'titel'; its 4 lines"):
+        run_job(bench.settings(replace(source, keep=("rare", "titel")), bench.out("other.parquet")))
+    with pytest.raises(ConfigError, match=r"night-0.*has no column 'rare'; it(s 2 lines have| has) key, text"):
+        run_job(bench.settings(replace(source, paths=paths[:1]), bench.out("other.parquet")))
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "lance", "jsonl", "csv"])
+def test_a_column_id_that_names_no_row_is_told_before_the_first_is_sent(bench: Bench, ending) -> None:
+    paths = write_tables(bench.folder, ending, [pa.table({"id": ["a", "b"], "text": ["one", "two"]})])
+    said = f"there is a column 'id', but rows are named by their places, as {paths[0]}:0; --id id names them by it"
+    seen: list[JobProgress] = []
+    settings = bench.settings(SourceSettings(paths), bench.out("out.jsonl"), name="mine")
+    assert dry_run(settings).notes == (said,)
+    run_job(settings, progress=seen.append)
+    assert (seen[0].requests, seen[0].notes) == (0, (said,))
+    seen.clear()
+    run_job(settings, progress=seen.append)  # it is too late now
+    assert seen[0].notes == ()
+    seen.clear()
+    run_job(bench.settings(SourceSettings(paths, id="id"), bench.out("other.jsonl")), progress=seen.append)
+    assert seen[0].notes == ()
 
 
 @pytest.mark.parametrize(

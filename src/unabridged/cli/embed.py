@@ -25,6 +25,7 @@ from unabridged.cli.options import (  # noqa: TC001 - typer reads annotations as
     Quiet,
     Timeout,
 )
+from unabridged.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,7 +94,7 @@ class _Trouble:
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("embed", no_args_is_help=True)(grouped(_embed))
+    app.command("embed")(grouped(_embed))
 
 
 def _embed(
@@ -127,6 +128,11 @@ def _embed(
     unabridged embed --text 'two words' --query
     ```
     """
+    if not (paths or text):
+        raise ConfigError(
+            "PATH",
+            "found none: give a file, a folder, a pattern, - or --text …; 'unabridged embed --help' has examples",
+        )
     target = _target(output, force=force)
     from unabridged.cli.inputs import gather
     from unabridged.cli.outputs import open_output

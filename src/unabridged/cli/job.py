@@ -25,6 +25,7 @@ from unabridged.cli.job_around import (
 )
 from unabridged.cli.job_around import register as register_around
 from unabridged.cli.job_options import (
+    AnyJob,
     Chosen,
     Column,
     Dataset,
@@ -68,7 +69,7 @@ from unabridged.cli.options import (  # noqa: TC001 - typer reads annotations as
 )
 
 if TYPE_CHECKING:
-    from unabridged.jobs.state import JobReport
+    from unabridged.jobs.state import JobInfo, JobReport
 
 __all__ = ["app", "register"]
 
@@ -81,7 +82,7 @@ def register(parent: typer.Typer) -> None:
     parent.add_typer(app, name="job")
 
 
-@app.command("run", no_args_is_help=True)
+@app.command("run")
 def _run(  # noqa: PLR0917 typer makes an option of each
     paths: Inputs = None,
     output: Output = None,
@@ -208,18 +209,32 @@ def _list(folder: Folder = None, as_json: Json = False) -> None:
     put(_json([job.to_dict() for job in jobs]) if as_json else table(jobs))
 
 
-@app.command("status", no_args_is_help=True)
-def _status(job: JobId, folder: Folder = None, as_json: Json = False) -> None:
+@app.command("status")
+def _status(job: AnyJob = None, folder: Folder = None, as_json: Json = False) -> None:
     """How far a job is, running or not: rows, requests, cost, and failures by cause."""
-    from unabridged.jobs.state import read_job
-
-    found = read_job(folder, job)
+    found = _meant(job, folder, "status", as_json=as_json)
     put(_json(found.to_dict()) if as_json else shown(found))
 
 
-@app.command("show", no_args_is_help=True)
+def _meant(job: str | None, folder: str | None, command: str, *, as_json: bool) -> JobInfo:
+    """The job of this id; without one, that which runs, or the only one; several are listed."""
+    from unabridged.jobs.state import list_jobs, read_job
+
+    if job is not None:
+        return read_job(folder, job)
+    jobs = list_jobs(folder)
+    for few in ([each for each in jobs if each.running], jobs):
+        if len(few) == 1:
+            return few[0]
+    put(_json([each.to_dict() for each in jobs]) if as_json else table(jobs))
+    if jobs:
+        note(f"'unabridged job {command} ID' tells more of one of them")
+    raise typer.Exit
+
+
+@app.command("show")
 def _show(
-    job: JobId,
+    job: AnyJob = None,
     folder: Folder = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Failed rows to show.")] = 20,
     as_json: Json = False,
@@ -228,9 +243,8 @@ def _show(
     from dataclasses import asdict
 
     from unabridged.jobs.journal import Journal
-    from unabridged.jobs.state import read_job
 
-    found = read_job(folder, job)
+    found = _meant(job, folder, "show", as_json=as_json)
     with Journal(Path(found.folder), read_only=True) as journal:
         failures = list(journal.failures(limit=limit))
     if as_json:
@@ -278,7 +292,17 @@ def _tell(report: JobReport, *, as_json: bool, quiet: bool) -> None:
             warn(said)
         if report.counts.failed:
             note(f"{plural(report.counts.failed, 'row')} failed: 'unabridged job show {report.id}' says why,")
-            note(f"'unabridged job retry {report.id}' tries again")
+            note(_help(report))
+
+
+def _help(report: JobReport) -> str:
+    """What would help rows that failed: to try them again, or to change what stands in the source."""
+    again = f"'unabridged job retry {report.id}' tries "
+    if not report.hopeless:
+        return again + "again"
+    mend = "what the source has of them has to be changed there; the same command then embeds them"
+    left = report.counts.failed - report.hopeless
+    return f"{again}{plural(left, 'row')} again; of the others, {mend}" if left else mend
 
 
 def _json(value: Any) -> str:

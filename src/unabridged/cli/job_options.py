@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 __all__ = ["Chosen", "chosen"]
 
 JobId = Annotated[str, typer.Argument(help="The job's id, as `unabridged job list` shows it.")]
+AnyJob = Annotated[
+    str | None, typer.Argument(help="The job's id; without it the one that runs, or the only one there is.")
+]
 Inputs = Annotated[list[str] | None, typer.Argument(metavar="PATH…", help="A job file (.json), or what is read.")]
 Output = Annotated[
     str | None,

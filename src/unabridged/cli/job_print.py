@@ -28,11 +28,10 @@ def ended(report: JobReport) -> str:
         f"{number(counts.skipped)} blank" if counts.skipped else "",
         f"{number(counts.failed)} failed" if counts.failed else "",
         "" if report.idle else plural(counts.chunks, "chunk"),
-        "" if report.idle else plural(report.run.tokens, "token") + " sent",
-        plural(report.run.requests, "request"),
-        _cost(report.run.tokens, report),
+        "" if report.idle else plural(report.run.tokens, "token") + " sent" + _all(number(report.tokens), report),
+        plural(report.run.requests, "request") + _all(number(report.requests), report),
+        _cost(report),
         seconds(report.seconds),
-        _before(report),
     ]
     passed = [f"{number(count)} {reason}" for reason, count in sorted(report.passed_over.items())]
     parts.append(f"passed over: {', '.join(passed)}" if passed else "")
@@ -51,18 +50,16 @@ def _nothing(report: JobReport) -> str:
     return f"nothing to do: {plural(counts.rows, 'row')}, {number(counts.done)} done"
 
 
-def _before(report: JobReport) -> str:
-    """What all runs sent together, where this was not the only one."""
-    if report.requests == report.run.requests:
-        return ""
-    told = [plural(report.tokens, "token"), plural(report.requests, "request"), _cost(report.tokens, report)]
-    return f"with earlier runs {', '.join(part for part in told if part)}"
+def _all(sum_: str, report: JobReport) -> str:
+    """What all runs together come to, this one among them, where it was not the only one."""
+    return "" if report.requests == report.run.requests else f" ({sum_} in all)"
 
 
-def _cost(tokens: int, report: JobReport) -> str:
+def _cost(report: JobReport) -> str:
     if report.cost is None:
         return ""
-    return f"cost {report.cost * tokens / report.tokens if report.tokens else 0.0:.4f}"
+    mine = report.cost * report.run.tokens / report.tokens if report.tokens else 0.0
+    return f"cost {mine:.4f}" + _all(f"{report.cost:.4f}", report)
 
 
 def planned(found: DryRun) -> str:
@@ -98,7 +95,7 @@ def _stopped(job: JobInfo) -> str:
 
 
 def _about(job: JobInfo) -> str:
-    return "" if job.about is None or not job.running else f" of about {number(job.about)}"
+    return "" if job.about is None or not (job.running or job.resumable) else f" of about {number(job.about)}"
 
 
 def _pace(job: JobInfo) -> str:

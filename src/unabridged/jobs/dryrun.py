@@ -104,7 +104,7 @@ def dry_run(settings: JobSettings, *, progress: Callable[[int], None] | None = N
                 if progress is not None:
                     progress(total.rows)
             found = _summed(total, pretended, embedder, settings, time.monotonic() - began)
-            return replace(found, notes=tuple(getattr(source, "remarks", ())))
+            return replace(found, notes=(*getattr(source, "hints", ()), *getattr(source, "remarks", ())))
         finally:
             embedder.close()
 

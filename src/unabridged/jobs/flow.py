@@ -241,6 +241,7 @@ class Flow:
         while self._flying and time.monotonic() < until:
             with contextlib.suppress(OSError):  # a full disk has been told already
                 self._land()
+                self._tick()
         for future in self._flying:
             future.cancel()
 

@@ -23,7 +23,7 @@ from unabridged.jobs.publish import feed_of
 from unabridged.jobs.shards import Gaps, chosen, shards
 from unabridged.jobs.source import Part, open_source, rows_in_all
 from unabridged.jobs.staging import Staging
-from unabridged.jobs.state import REQUESTS, JobReport, Lock, cost_of
+from unabridged.jobs.state import REQUESTS, JobReport, Lock, cost_of, hopeless
 from unabridged.jobs.target import Target, held, open_target
 
 if TYPE_CHECKING:
@@ -151,6 +151,8 @@ class _Job:
         settings, place = self.settings, self.settings.place
         self.target.check(ours=bool(self.journal.get("publishing")))
         self.enroll()
+        if self.journal.untouched:
+            self.said = (*self.said, *getattr(self.source, "hints", ()))
         sign = last_sign(place)
         number = self.journal.begin_run(os.getpid(), seen=None if sign is None else sign.at)
         self.watch = Watch(place, self.progress)
@@ -183,7 +185,7 @@ class _Job:
         finally:
             self.meter.close()
             self.journal.end_run(number, status, reason)
-            self.watch.close()
+            self.watch.close(done=status in {"done", "failed"})
         return self.report(status, reason)
 
     def embed(self, runner: Callable[[JobSettings, Embedder, Answers], Runner], *, retry: bool) -> None:
@@ -203,6 +205,7 @@ class _Job:
                 if not any(self.journal.failures(passing=True, limit=1)):
                     answers.clear()
             finally:
+                self.tick(now=True)
                 self.running = None
                 running.close()
                 embedder.close()
@@ -383,6 +386,7 @@ class _Job:
             notes=self.notes(counts.warned),
             run=spent - self.before,
             tried=self.tried,
+            hopeless=hopeless(self.journal.causes(), readable_later=getattr(self.source, "readable_later", False)),
             wrote=self.wrote,
         )
 

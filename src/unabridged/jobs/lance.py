@@ -10,7 +10,7 @@ from unabridged.errors import ConfigError, MissingExtra, UnreadableFile
 from unabridged.jobs.disk import on_disk
 from unabridged.jobs.places import lasting
 from unabridged.jobs.sink import FINGERPRINT
-from unabridged.jobs.source import Part, as_rows, check_schema, kept_columns
+from unabridged.jobs.source import Columns, Part, as_rows, kept_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,23 +38,35 @@ class LanceSource:
 
     def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
+        self._columns = Columns(settings)
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """What is to be said before the first row of a new job is embedded."""
+        return self._columns.hints
 
     def parts(self) -> Iterator[Part]:
         """A table each."""
+        made = []
+        self._columns = Columns(self._settings)
         for path in self._settings.paths:
             table = open_table(path, self._settings.storage)
-            check_schema(self._settings, table.schema, path)
-            yield Part(path, table_identity(path, self._settings.storage), table.count_rows(), table, lasting(path))
+            self._columns.add(path, table.schema)
+            identity = table_identity(path, self._settings.storage)
+            made.append(Part(path, identity, table.count_rows(), table, lasting(path)))
+        self._columns.check()
+        yield from made
 
     def read(self, part: Part, start: int = 0) -> Iterator[Rows]:
         """The rows of a table, from any of them on."""
         settings, table = self._settings, part.at
         kept = kept_columns(settings, table.schema.names, part.name)
-        columns = list(dict.fromkeys([settings.text, *((settings.id,) if settings.id else ()), *kept]))
+        wanted = dict.fromkeys((settings.text, settings.id, *kept))
+        columns = [name for name in wanted if name in table.schema.names]
         scanner = table.scanner(columns=columns, offset=start, batch_size=_BATCH, scan_in_order=True)
         first = start
         for batch in scanner.to_batches():
-            yield as_rows(pa.Table.from_batches([batch]), settings, part.name, first, kept)
+            yield as_rows(pa.Table.from_batches([batch]), settings, part.name, first, kept, self._columns.types)
             first += batch.num_rows
 
 

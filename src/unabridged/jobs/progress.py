@@ -95,9 +95,12 @@ class Watch:
             self._told = self._told if first else now  # the first says only that it begins
             self._listener(replace(progress, rows=self._rows))
 
-    def close(self) -> None:
-        """The run has ended: the journal says how."""
-        self._file.unlink(missing_ok=True)
+    def close(self, *, done: bool = True) -> None:
+        """The run has ended: the journal says how; the last sign of one that was not done stays, for the next."""
+        if done:
+            self._file.unlink(missing_ok=True)
+        elif self._begun is not None:
+            self._sign(Sign(time.time(), self._rows, self._begun, time.monotonic() - self._began, "ended"))
 
     def _sign(self, sign: Sign) -> None:
         hidden = self._file.with_suffix(".part")
@@ -107,7 +110,7 @@ class Watch:
 
 
 def last_sign(folder: Path) -> Sign | None:
-    """The last sign of life in a job's folder; of a run that has ended as it should there is none."""
+    """The last sign of life in a job's folder; of a run that is done there is none."""
     try:
         found = json.loads((folder / _FILE).read_bytes())
         return Sign(**{each.name: found[each.name] for each in fields(Sign)})

@@ -17,20 +17,22 @@ from unabridged.errors import ConfigError
 from unabridged.jobs.rows import OWN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from unabridged.jobs.settings import SourceSettings
 
 __all__ = [
     "FORMATS",
+    "Columns",
     "Part",
     "Rows",
     "Source",
     "as_rows",
-    "check_schema",
     "format_of",
+    "hints",
     "kept_columns",
     "listed",
+    "named_columns",
     "no_column",
     "of_these",
     "open_source",
@@ -203,14 +205,72 @@ def _by_ending(path: str) -> str | None:
     return next((kind for ending, kind in _ENDINGS.items() if name.endswith(ending)), None)
 
 
+class Columns:
+    """The columns of a source's tables, as they are found one by one.
+
+    Each table must have the text and the id. A column to keep may be missing in some of them, where it is null: that
+    of one night has it, that of the next has not. What none has is misspelt.
+    """
+
+    def __init__(self, settings: SourceSettings) -> None:
+        self._settings = settings
+        self._tables: dict[str, None] = {}
+        self.types: dict[str, pa.DataType] = {}
+        refuse_ours(named_columns(settings))
+
+    def add(self, where: str, schema: pa.Schema) -> None:
+        """A table has these. Raises where it lacks the text or the id, or they are of a type that cannot be."""
+        settings = self._settings
+        kept_columns(settings, schema.names, where)
+        _check_text(schema.field(settings.text).type, where, settings.text)
+        if settings.id is not None:
+            _check_id(_plain_type(schema.field(settings.id).type), where, settings.id)
+        self._tables[where] = None
+        for each in schema:
+            self.types.setdefault(each.name, each.type)
+
+    def check(self) -> None:
+        """Raise for a column to keep that no table has, when all are known."""
+        there = list(self.types)
+        for name in named_columns(self._settings) if self._tables else ():
+            if name not in there and len(self._tables) == 1:
+                raise no_column(next(iter(self._tables)), name, there)
+            if name not in there:
+                said = f"found {name!r}, which none of the {len(self._tables):,} tables has; they have {listed(there)}"
+                raise ConfigError("source.keep", said)
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """What is to be said before the first row of a new job is embedded."""
+        return hints(self._settings, self.types)
+
+
+def hints(settings: SourceSettings, names: Collection[str]) -> tuple[str, ...]:
+    """That rows are named by their places though there is a column for it, which is seldom what is meant.
+
+    >>> from unabridged.jobs.settings import SourceSettings
+    >>> hints(SourceSettings(("rows.csv",)), ["id", "text"])
+    ("there is a column 'id', but rows are named by their places, as rows.csv:0; --id id names them by it",)
+    >>> hints(SourceSettings(("rows.csv",), id="id"), ["id", "text"])
+    ()
+    """
+    if settings.id is not None or "id" not in names or settings.text == "id":
+        return ()
+    place = f"{settings.paths[0]}:0"
+    return (f"there is a column 'id', but rows are named by their places, as {place}; --id id names them by it",)
+
+
+def named_columns(settings: SourceSettings) -> list[str]:
+    """The columns to keep that are asked for by name, but for those of the text and the id."""
+    return [name for name in settings.keep if name not in ("*", settings.text, settings.id)]
+
+
 def kept_columns(settings: SourceSettings, names: Sequence[str], where: str) -> list[str]:
-    """The columns to carry along, of those that a part has. Raises for one that is not there, or is ours."""
-    wanted = [name for name in settings.keep if name not in ("*", settings.text, settings.id)]
-    for name in (settings.text, *((settings.id,) if settings.id else ()), *wanted):
+    """The columns to carry along from a part, which may lack some. Raises where it lacks the text or the id."""
+    for name in (settings.text, *((settings.id,) if settings.id else ())):
         if name not in names:
             raise no_column(where, name, names)
-    refuse_ours(wanted)
-    return other_columns(settings, names) if "*" in settings.keep else wanted
+    return other_columns(settings, names) if "*" in settings.keep else named_columns(settings)
 
 
 def no_column(where: str, name: str, names: Sequence[str], *, of: str = "it has") -> ConfigError:
@@ -260,16 +320,18 @@ def other_columns(settings: SourceSettings, names: Sequence[str]) -> list[str]:
     return [name for name in names if name not in (settings.text, settings.id, *OWN)]
 
 
-def check_schema(settings: SourceSettings, schema: pa.Schema, where: str) -> None:
-    """Raise where a table has not what is asked of it, before the first of its rows is read."""
-    kept_columns(settings, schema.names, where)
-    _check_text(schema.field(settings.text).type, where, settings.text)
-    if settings.id is not None:
-        _check_id(_plain_type(schema.field(settings.id).type), where, settings.id)
+def as_rows(
+    table: pa.Table,
+    settings: SourceSettings,
+    part: str,
+    first: int,
+    kept: Sequence[str],
+    types: Mapping[str, pa.DataType],
+) -> Rows:
+    """Rows of a table as the source has it: text and id as strings; where there is no text, it is blank.
 
-
-def as_rows(table: pa.Table, settings: SourceSettings, part: str, first: int, kept: Sequence[str]) -> Rows:
-    """Rows of a table as the source has it: text and id as strings, nulls as rows that could not be read."""
+    A column of ``kept`` that the table lacks is null; ``types`` has its type, as another table has it.
+    """
     text = _strings(table[settings.text], part, settings.text)
     named = None if settings.id is None else pc.cast(_plain(table[settings.id]), pa.string())
     if named is None:
@@ -281,12 +343,11 @@ def as_rows(table: pa.Table, settings: SourceSettings, part: str, first: int, ke
         )
     else:
         ids = named
-    errors: tuple[tuple[int, str], ...] = ()
-    if text.null_count:
-        missing = pc.indices_nonzero(pc.is_null(text)).to_pylist()
-        errors = tuple((int(at), f"column {settings.text!r} is null") for at in missing)
-    columns = {"id": ids, "text": text, **{name: table[name] for name in kept}}
-    return Rows(first, pa.table(columns), errors, after=first + table.num_rows)
+    columns = {"id": ids, "text": pc.fill_null(text, "") if text.null_count else text}
+    for name in kept:
+        there = name in table.column_names
+        columns[name] = table[name] if there else pa.nulls(table.num_rows, types.get(name, pa.null()))
+    return Rows(first, pa.table(columns), after=first + table.num_rows)
 
 
 def _plain(column: Any) -> Any:
@@ -296,7 +357,9 @@ def _plain(column: Any) -> Any:
 def _strings(column: Any, part: str, name: str) -> Any:
     plain = _plain(column)
     _check_text(plain.type, part, name)
-    return pc.cast(plain, pa.string()) if pa.types.is_null(plain.type) else plain
+    if pa.types.is_null(plain.type):
+        return pc.cast(plain, pa.string())
+    return pc.cast(plain, pa.large_string()) if pa.types.is_string_view(plain.type) else plain  # few kernels take views
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:

@@ -44,6 +44,8 @@ class _File:
 class FileSource:
     """All the files together are one part: a file more or less changes it, and only that file is embedded anew."""
 
+    readable_later = True  # what is in the way of reading one, its mode or a package that is missing, may go
+
     def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
         self.passed_over: Counter[str] = Counter()

@@ -21,7 +21,7 @@ import pyarrow as pa
 from unabridged.errors import InputError, UnreadableFile
 from unabridged.jobs.line_files import LineFile, Replayed, known_encoding
 from unabridged.jobs.places import find
-from unabridged.jobs.source import Part, Rows, kept_columns, listed, no_column, other_columns, refuse_ours
+from unabridged.jobs.source import Columns, Part, Rows, hints, listed, named_columns, no_column, other_columns
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
@@ -57,17 +57,23 @@ class LineSource:
         self._settings = settings
         self._kind = kind
         self._encoding = known_encoding(settings.encoding)
-        self._absent = dict.fromkeys(_named(settings))  # columns to keep that no line so far had
+        self._columns = Columns(settings)  # of the headers
+        self._hints: tuple[str, ...] = ()
+        self._absent = dict.fromkeys(named_columns(settings))  # columns to keep that no line so far had
         self._rows_read = 0
         self._encodings: dict[str, None] = {}  # what was assumed of them
         self._early: tuple[str, ...] = ()
         self._heads: dict[str, tuple[int, int]] = {}  # of each file that was opened: bytes, and lines in them
-        refuse_ours(_named(settings))
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """What is to be said before the first row is read: guessed encodings, columns that the first lines lack."""
         return (*self._encodings, *self._early)
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """What is to be said before the first row of a new job is embedded."""
+        return self._hints
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -113,13 +119,16 @@ class LineSource:
         first = _First(self._settings)
         for part in parts:
             with self._opened(part) as file, file.whole():
-                if not first.takes(self._json(file, 0)):
-                    return
+                enough = not first.takes(self._json(file, 0))
+            self._hints = hints(self._settings, first.columns)
+            if enough:
+                return
         first.refuse(parts[0].name)
         self._early = first.remarks
 
     def _check_headers(self, parts: list[Part]) -> None:
-        """Raise for a file whose header has not what is asked for."""
+        """Raise where the headers have not what is asked for."""
+        self._columns = Columns(self._settings)
         for part in parts:
             with (
                 self._opened(part) as file,
@@ -127,6 +136,8 @@ class LineSource:
                 contextlib.closing(self._csv(file, 0)) as records,
             ):
                 next(records, None)
+        self._columns.check()
+        self._hints = self._columns.hints
 
     def _opened(self, part: Part) -> LineFile:
         raw = part.at if isinstance(part.at, Replayed) else part.at.stream()
@@ -147,7 +158,7 @@ class LineSource:
         try:
             header = next(reader, [])
             if header:
-                kept_columns(self._settings, header, file.name)
+                self._columns.add(file.name, pa.schema([(name, pa.string()) for name in dict.fromkeys(header)]))
             for at, values in enumerate(row for row in reader if row):
                 if at < start:
                     continue
@@ -174,7 +185,7 @@ class LineSource:
             texts.append(text)
             if wrong is not None:
                 errors.append((at, wrong))
-        kept = _named(settings)
+        kept = named_columns(settings)
         self._rows_read += len(records)
         for name in [name for name in self._absent if any(name in (record.fields or ()) for record in records)]:
             del self._absent[name]
@@ -192,9 +203,10 @@ class LineSource:
         wrong = _why_not(record, settings.text)
         if wrong is not None:
             return named, None, wrong
-        if settings.id is not None and named is None:
-            return None, None, _missing(settings.id)
-        return named, fields[settings.text], None
+        text = fields.get(settings.text) or ""
+        if text and settings.id is not None and named is None:
+            return None, None, f"{settings.id!r} is missing"
+        return named, text, None
 
 
 class _First:
@@ -202,8 +214,8 @@ class _First:
 
     def __init__(self, settings: SourceSettings) -> None:
         self._text, self._wanted = settings.text, [settings.text, *([settings.id] if settings.id else [])]
-        self._named = _named(settings)
-        self._columns: dict[str, None] = {}
+        self._named = named_columns(settings)
+        self.columns: dict[str, None] = {}
         self._wrong: Counter[str] = Counter()
         self._readable = 0
         self._lines = 0
@@ -212,39 +224,39 @@ class _First:
         """Whether more need be looked at after these."""
         for record in itertools.islice(records, _LOOKED - self._lines):
             self._lines += 1
-            self._columns |= dict.fromkeys(record.fields or ())
+            self.columns |= dict.fromkeys(record.fields or ())
             wrong = _why_not(record, self._text)
-            if wrong is None or wrong == _missing(self._text):
+            if wrong is None:
                 self._readable += 1
             else:
                 self._wrong[wrong] += 1
-            if self._readable and all(name in self._columns for name in (*self._wanted, *self._named)):
+            if self._readable and all(name in self.columns for name in (*self._wanted, *self._named)):
                 return False
         return True
 
     def refuse(self, where: str) -> None:
         """Raise for a column that none of them has, if they are all there are or must have it; for lines of no use."""
-        for name in self._columns and self._wanted:
-            if name not in self._columns:
-                raise no_column(where, name, list(self._columns), of=self._all("has", "have"))
+        for name in self.columns and self._wanted:
+            if name not in self.columns:
+                raise no_column(where, name, list(self.columns), of=self._all("has", "have"))
         if self._wrong and not self._readable:
             ((why, _),) = self._wrong.most_common(1)
             raise InputError(f"{where}: {self._all('is', 'are all')} of no use: {why}")
-        if self._lines < _LOOKED and self._columns:
+        if self._lines < _LOOKED and self.columns:
             for name in self._missing:
-                raise no_column(where, name, list(self._columns), of=self._all("has", "have"))
+                raise no_column(where, name, list(self.columns), of=self._all("has", "have"))
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """Columns to keep that may come later."""
         return tuple(
-            f"column {name!r} is in none of the first {self._lines:,} lines, which have {listed(list(self._columns))}"
-            for name in (self._missing if self._columns else ())
+            f"column {name!r} is in none of the first {self._lines:,} lines, which have {listed(list(self.columns))}"
+            for name in (self._missing if self.columns else ())
         )
 
     @property
     def _missing(self) -> list[str]:
-        return [name for name in self._named if name not in self._columns]
+        return [name for name in self._named if name not in self.columns]
 
     def _all(self, one: str, several: str) -> str:
         first = "first " if self._lines == _LOOKED else ""
@@ -299,23 +311,15 @@ def _parsed(file: LineFile, line: bytes) -> _Record:
 
 
 def _why_not(record: _Record, name: str) -> str | None:
-    """Why a record has no text."""
+    """Why the text of a record cannot be read; where there is none, it is blank."""
     if record.fields is None:
         return record.error
     text = record.fields.get(name)
     if text is None:
-        return _missing(name)
+        return None
     if not isinstance(text, str):
         return f"{name!r} is a {type(text).__name__}, expected a string"
     return None if _encodable(text) else f"{name!r} has half of a surrogate pair"
-
-
-def _missing(name: str) -> str:
-    return f"{name!r} is missing"
-
-
-def _named(settings: SourceSettings) -> list[str]:
-    return [name for name in settings.keep if name not in ("*", settings.text, settings.id)]
 
 
 def _as_text(value: Any) -> str | None:

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from unabridged.errors import UnreadableFile
 from unabridged.jobs.places import Place, find, place_of
-from unabridged.jobs.source import Part, as_rows, check_schema, kept_columns
+from unabridged.jobs.source import Columns, Part, as_rows, kept_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,26 +30,36 @@ class ParquetSource:
 
     def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
+        self._columns = Columns(settings)
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """What is to be said before the first row of a new job is embedded."""
+        return self._columns.hints
 
     def parts(self) -> Iterator[Part]:
         """A file each."""
+        made = []
+        self._columns = Columns(self._settings)
         for path in self._settings.paths:
             for place in _found(path, self._settings, (".parquet", ".pq")):
                 with _opened(place) as file:
-                    check_schema(self._settings, file.schema_arrow, place.name)
-                    yield Part(place.name, place.identity, file.metadata.num_rows, place, place.lasting)
+                    self._columns.add(place.name, file.schema_arrow)
+                    made.append(Part(place.name, place.identity, file.metadata.num_rows, place, place.lasting))
+        self._columns.check()
+        yield from made
 
     def read(self, part: Part, start: int = 0) -> Iterator[Rows]:
         """The rows of a file, from any of them on."""
         with _opened(part.at) as file:
             kept = kept_columns(self._settings, file.schema_arrow.names, part.name)
-            columns = list(dict.fromkeys(_needed(self._settings, kept)))
+            columns = _needed(self._settings, kept, file.schema_arrow.names)
             groups, first = _groups_from(file, start)
             for batch in file.iter_batches(_BATCH, row_groups=groups, columns=columns, use_threads=False):
                 table = pa.Table.from_batches([batch])
                 if first + len(table) > start:
                     fresh = table.slice(max(start - first, 0))
-                    yield as_rows(fresh, self._settings, part.name, max(start, first), kept)
+                    yield as_rows(fresh, self._settings, part.name, max(start, first), kept, self._columns.types)
                 first += len(table)
 
 
@@ -75,8 +85,10 @@ def _groups_from(file: Any, start: int) -> tuple[list[int], int]:
     return [], first
 
 
-def _needed(settings: SourceSettings, kept: list[str]) -> list[str]:
-    return [settings.text, *((settings.id,) if settings.id else ()), *kept]
+def _needed(settings: SourceSettings, kept: list[str], names: list[str]) -> list[str]:
+    """The columns to read, of those that there are."""
+    wanted = dict.fromkeys((settings.text, settings.id, *kept))
+    return [name for name in wanted if name in names]
 
 
 class ArrowSource:
@@ -85,9 +97,17 @@ class ArrowSource:
     def __init__(self, settings: SourceSettings, kind: str) -> None:
         self._settings = settings
         self._saved = kind == "huggingface"
+        self._columns = Columns(settings)
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """What is to be said before the first row of a new job is embedded."""
+        return self._columns.hints
 
     def parts(self) -> Iterator[Part]:
         """A file each, in the order in which they were saved."""
+        made = []
+        self._columns = Columns(self._settings)
         for path in self._settings.paths:
             places = (
                 _saved_files(place_of(path, self._settings.storage))
@@ -96,8 +116,10 @@ class ArrowSource:
             )
             for place in places:
                 with _reader(place) as reader:
-                    check_schema(self._settings, reader.schema, place.name)
-                yield Part(place.name, place.identity, None, place, place.lasting)
+                    self._columns.add(place.name, reader.schema)
+                made.append(Part(place.name, place.identity, None, place, place.lasting))
+        self._columns.check()
+        yield from made
 
     def read(self, part: Part, start: int = 0) -> Iterator[Rows]:
         """The rows of a file, from any of them on."""
@@ -108,8 +130,8 @@ class ArrowSource:
                 kept = kept_columns(self._settings, table.column_names, part.name)
                 begin = max(start - first, 0)
                 for at in range(begin, len(table), _BATCH):
-                    some = table.select(list(dict.fromkeys(_needed(self._settings, kept)))).slice(at, _BATCH)
-                    yield as_rows(some, self._settings, part.name, first + at, kept)
+                    some = table.select(_needed(self._settings, kept, table.column_names)).slice(at, _BATCH)
+                    yield as_rows(some, self._settings, part.name, first + at, kept, self._columns.types)
             first += batch.num_rows
 
 

@@ -19,12 +19,13 @@ from unabridged.jobs.settings import default_jobs_folder
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["JobInfo", "JobProgress", "JobReport", "Lock", "list_jobs", "read_job"]
+__all__ = ["JobInfo", "JobProgress", "JobReport", "Lock", "hopeless", "list_jobs", "read_job"]
 
 LOCK = "lock"
 REQUESTS = "requests.log"
 _NO_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST)
 _A_LOOK = 0.2  # seconds
+_LASTING = frozenset({"unreadable", "empty", "UnknownScript"})  # what a text is, and not what came of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class JobReport:
     ``status`` is ``done``, ``failed`` (some rows did, the rest is written) or ``stopped`` (a budget is reached;
     ``reason`` says which). ``tokens``, ``requests`` and ``cost`` are those of every run, ``seconds`` of this one,
     and so is ``run``: what it sent; ``tried`` are the rows that it found to do, ``wrote`` whether it wrote an output.
+    ``hopeless`` are the rows among those failed that fail again for as long as the source stays as it is.
     ``folder`` has the journal. ``notes`` say what is to be said of vectors that are there all the same.
     """
 
@@ -53,6 +55,7 @@ class JobReport:
     run: Spent = field(default_factory=Spent)
     tried: int = 0
     wrote: bool = False
+    hopeless: int = 0
 
     @property
     def idle(self) -> bool:
@@ -73,8 +76,8 @@ class JobReport:
 class JobInfo:
     """A job as it lies on the disk. ``running`` is asked of the lock, so a killed one is not: it is ``interrupted``.
 
-    ``ended`` is when the last run did, or was seen last. Of one that runs, ``pid`` is its process, ``under_way`` the
-    rows that have their vectors and are not noted yet, ``rate`` its rows a second.
+    ``ended`` is when the last run did, or was seen last; ``under_way`` are rows that have their vectors and are not
+    noted yet: they are not paid for again. Of one that runs, ``pid`` is its process, ``rate`` its rows a second.
     """
 
     id: str
@@ -169,7 +172,7 @@ def read_job(folder: str | Path | None, job: str) -> JobInfo:
         meter.close()
         running = _held(place)
         runs = _as_they_are(journal, place, running=running)
-        last, sign, counts = (runs[-1] if runs else None), last_sign(place) if running else None, journal.counts()
+        last, sign, counts = (runs[-1] if runs else None), last_sign(place), journal.counts()
         configuration = journal.get("configuration") or {}
         return JobInfo(
             id=job,
@@ -182,7 +185,7 @@ def read_job(folder: str | Path | None, job: str) -> JobInfo:
             ended=None if last is None else last.ended,
             counts=counts,
             under_way=0 if sign is None else max(sign.rows - counts.rows, 0),
-            rate=None if sign is None else sign.rate,
+            rate=sign.rate if running and sign is not None else None,
             spent=spent,
             total=journal.get("total"),
             about=journal.get("about"),
@@ -205,6 +208,18 @@ def _as_they_are(journal: Journal, place: Path, *, running: bool) -> list[RunRec
             seen = max(run.began, journal.last_block or 0.0, 0.0 if sign is None else sign.at)
             runs[at] = replace(run, status="interrupted", reason=DIED, ended=seen)
     return runs
+
+
+def hopeless(causes: Mapping[str, int], *, readable_later: bool) -> int:
+    """How many rows that failed would fail again, for as long as the source stays as it is.
+
+    A file that cannot be opened may be tomorrow (``readable_later``); a line that is not JSON stays what it is.
+
+    >>> hopeless({"unreadable": 2, "bad_request": 1}, readable_later=False)
+    2
+    """
+    lasting = _LASTING - {"unreadable"} if readable_later else _LASTING
+    return sum(count for kind, count in causes.items() if kind in lasting)
 
 
 def cost_of(tokens: int, price: float | None) -> float | None:
