@@ -73,6 +73,34 @@ def test_stopped_in_the_middle_it_leaves_nothing_half_written(signum, code) -> N
     assert files() == ["book.txt", "out.npy"]
 
 
+def test_ctrl_c_while_the_program_is_still_loading_ends_it_in_one_line() -> None:
+    # The signal comes by itself from within an import, the first of them and one deep inside another.
+    for module in ("unabridged.cli.app", "unabridged.cli.naming"):
+        script = (
+            "import os, signal, sys\n"
+            "class Finder:\n"
+            "    def find_spec(self, name, *rest):\n"
+            f"        if name == {module!r}: os.kill(os.getpid(), signal.SIGINT)\n"
+            "sys.meta_path.insert(0, Finder())\n"
+            "from unabridged.cli import main; main()"
+        )
+        done = subprocess.run([sys.executable, "-c", script, "cache"], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stderr, done.stdout) == (130, "interrupted\n", "")
+
+
+def test_ctrl_c_that_is_ignored_stays_ignored() -> None:
+    script = (
+        "import os, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "import unabridged.cli as cli\n"
+        "with cli._leaving_at_once(): os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.argv = ['unabridged', '--version']\n"
+        "cli.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_reader_that_has_gone_is_no_fault() -> None:
     for at in range(300):
         Path(f"{at}.txt").write_text(f"text {at}", "utf-8")
