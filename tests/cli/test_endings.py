@@ -343,7 +343,7 @@ def test_exit_codes_of_the_other_errors() -> None:
     assert [exit_code(error) for error in errors] == [1, 1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("words", [[], ["embed"], ["chunk"], ["config"], ["cache"]])
+@pytest.mark.parametrize("words", [[], ["chunk"], ["config"], ["cache"]])
 def test_without_words_the_help_is_shown(words, capsys) -> None:
     assert run(words) == 2
     shown = capsys.readouterr()
