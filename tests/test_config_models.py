@@ -65,7 +65,10 @@ def test_P4_the_provider_is_as_given_or_found(settings, provider, model) -> None
             "embedding.provider: the model .* is not known, did you mean text-embedding-3-small",
         ),
         ({"model": "hashingg"}, "embedding.provider: the model 'hashingg' is not known, did you mean hashing"),
-        ({"model": "nope/x"}, "embedding.provider: the model 'nope/x' is not known; name its provider, as in openai/NAME"),
+        (
+            {"model": "nope/x"},
+            "embedding.provider: the model 'nope/x' is not known; name its provider, as in openai/NAME",
+        ),
         ({"model": "opnai/my-own"}, "embedding.provider: .*did you mean openai/my-own"),
         ({"model": "my-own"}, "embedding.provider: the model .* is not known; name its provider, as in openai/NAME"),
         ({"model": "BAAI/bge-m3"}, "embedding.provider: the model .* is served by .*siliconflow"),
