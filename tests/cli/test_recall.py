@@ -41,8 +41,8 @@ def test_the_place_that_answers_is_shown_with_its_bytes(tmp_path, capsys):
     shown = capsys.readouterr().out
     assert "The cost is 40 francs a month." in shown
     assert "# A manual" not in shown
-    line = next(each for each in shown.splitlines() if each.endswith("  of")).split()
-    assert f"{note.id} --bytes 0:{len(note.text)}" in shown  # the whole hit
+    line = next(each for each in shown.splitlines() if "--bytes" in each).split()
+    assert (line[0], line[3:5]) == (note.id, ["of", f"0:{len(note.text)}"])  # the whole hit
     assert run(["memory", "show", line[0], "--bytes", line[2], "--memory", where]) == 0
     assert "The cost is 40 francs a month." in capsys.readouterr().out
 

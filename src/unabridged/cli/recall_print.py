@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from unabridged.memory.recall.answer import Answered
     from unabridged.memory.recall.data import Citation, Hit, Recalled
+    from unabridged.memory.recall.excerpt import Excerpt
     from unabridged.memory.recall.words import Words
 
 __all__ = ["answered", "cited", "data_of", "explained", "hits", "unanswered"]
@@ -32,20 +33,21 @@ def hits(found: Recalled) -> None:
     for at, hit in enumerate(found.hits, 1):
         place = found.excerpt(hit, _ROOM)
         put(f"{at}. {hit.kind}  {hit.score:.2f}\n{_brief(str(place))}\n")
-        if place.artifact_id is not None and (place.before or place.after):
-            put(f"   {place.artifact_id} --bytes {place.start}:{place.end}  of\n")
         for source in hit.evidence[:2]:
-            put(f"   {cited(source)}\n")
+            put(f"   {cited(source, place)}\n")
         put("\n")
 
 
-def cited(source: Citation) -> str:
-    """Where a passage stands, as ``unabridged memory show`` takes it."""
-    place = f"{source.artifact_id} --bytes {source.start}:{source.end}"
-    about = [source.source, source.speaker, f"page {source.page}" if source.page is not None else None]
+def cited(source: Citation, place: Excerpt | None = None) -> str:
+    """Where a passage stands, as ``unabridged memory show`` takes it; of one that is shown in part, where that is."""
+    start, end, whole = source.start, source.end, None
+    if place is not None and place.artifact_id == source.artifact_id and (place.before or place.after):
+        start, end, whole = place.start, place.end, f"of {start}:{end}"
+    told = f"{source.artifact_id} --bytes {start}:{end}"
+    about = [whole, source.source, source.speaker, f"page {source.page}" if source.page is not None else None]
     moment = source.valid_at or source.created_at
     known = [each for each in (*about, f"{moment:%Y-%m-%d}" if moment else None) if each]
-    return f"{place}  {' · '.join(known)}".rstrip()
+    return f"{told}  {' · '.join(known)}".rstrip()
 
 
 def data_of(found: Answered | Recalled) -> dict[str, Any]:
