@@ -82,15 +82,10 @@ function walk(event, rows, open) {
   open(to);
 }
 
-const said = (one) => `${one.before ? "… " : ""}${one.text}${one.after ? " …" : ""}`;
+const said = ({ before, text, after }) => `${before ? "… " : ""}${text}${after ? " …" : ""}`;
 
-/** The evidence of a hit, the first of it narrowed to the place that says most of what was asked. */
-function narrowed({ excerpt, evidence: [first, ...rest] }) {
-  const inside = first && (excerpt.before || excerpt.after) && excerpt.artifact_id === first.artifact_id && first.document_start !== null;
-  if (!inside) return first ? [first, ...rest] : rest;
-  const begin = first.document_start - first.start;
-  return [{ ...first, document_start: begin + excerpt.start, document_end: begin + excerpt.end }, ...rest];
-}
+const narrowed = ({ excerpt, evidence }) => evidence.map((one, at) => (at || excerpt.artifact_id !== one.artifact_id || one.document_start === null ? one
+  : { ...one, document_start: one.document_start + excerpt.start, document_end: one.document_start + excerpt.end }));
 
 const place = (one) => (one ? [one.source ?? one.artifact_role, one.page && `page ${one.page}`, one.section, date(one.valid_at ?? one.created_at)].filter(Boolean).join(" · ") : "");
 const degraded = (found) => found.degraded.map((one) => note(`Searched without ${one.lane}: ${one.reason}.`, "warn"));
