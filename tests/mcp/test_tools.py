@@ -490,8 +490,8 @@ def test_what_a_models_server_or_the_store_said_is_no_tools_answer() -> None:
     assert "/srv" not in lost
     assert "unabridged[local]" in sentence(MissingExtra("onnxruntime", "local"))
     assert sentence(NotFound("not there")) == "not there"
-    held = sentence(StoreError("2 snapshot(s) hold what is to be erased", advice="drop_snapshots"))
-    assert held == "2 snapshot(s) hold what is to be erased; a person must drop them first"
+    held = sentence(StoreError("2 snapshots hold what is to be erased", advice="drop_snapshots"))
+    assert held == "2 snapshots hold what is to be erased; a person must drop them first"
 
 
 async def test_a_key_has_its_limits_here_too(tmp_path, configured, serving, connect, call, refused) -> None:

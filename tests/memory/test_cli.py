@@ -195,7 +195,7 @@ def test_what_must_be_confirmed_says_how(run):
     ("arguments", "code", "said"),
     [
         (["snapshot", "one"], 2, "or drop that one first with `unabridged memory snapshot NAME --drop`"),
-        (["purge"], 2, "1 snapshot(s) hold the old versions; drop them with"),
+        (["purge"], 2, "1 snapshot holds the old versions; drop them with"),
         (["restore", "one"], 2, "--yes gives it"),
         (["delete", "monday"], 2, "`unabridged memory erase --session ID` does that"),
         (["import", "nowhere"], 2, "nowhere: has no manifest.json"),

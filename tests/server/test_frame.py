@@ -280,7 +280,7 @@ def test_problems_have_the_shape_of_their_path(client) -> None:
     assert client.post("/v1/chat/completions", json={}).json()["error"]["code"] == "not_found"
     assert client.get("/v2/nothing").json().keys() == {"id", "message"}
     assert client.get("/api/nothing").json().keys() == {"error"}
-    assert client.get("/embed").json() == {"error": "Method Not Allowed", "error_type": "validation"}
+    assert client.get("/embed").json() == {"error": "this path takes POST", "error_type": "validation"}
     problem = client.get("/v1/gb/nothing-here")
     assert problem.headers["content-type"] == "application/problem+json"
     assert problem.json()["type"] == "urn:unabridged:problem:not_found"

@@ -152,7 +152,9 @@ MALFORMED = [
     ({"input": "a", "dimensions": 10**9}, "dimensions"),
     ({"input": "a", "dimension": 16}, "dimensions"),
     ({"input": "a", "user": 5}, "user"),
-    ({"input": "a", "a field with blanks": 5}, None),
+    ({"input": "a", "output_dtype": "int8"}, "output_dtype"),
+    ({"inputt": "a", "model": "default"}, "input"),
+    ({"a field with blanks": 5}, "input"),
 ]
 
 
@@ -169,7 +171,28 @@ def test_what_is_wrong_is_named_in_openais_shape(client, body, param) -> None:
 
 def test_a_misspelt_field_names_the_right_one(client) -> None:
     answer = client.post("/v1/embeddings", json={"input": "a", "dimension": 16})
-    assert "did you mean dimensions?" in answer.json()["error"]["message"]
+    assert answer.json()["error"]["message"] == "dimension is not known here, did you mean dimensions?"
+    answer = client.post("/v1/embeddings", json={"model": "default", "inputt": "a"})
+    assert answer.json()["error"]["message"] == "inputt is not known here, did you mean input?"
+    answer = client.post("/v1/embeddings", json={"model": "default", "text": "a"})
+    assert answer.json()["error"]["message"].startswith(
+        "input: field required; a field that is not known here was sent"
+    )
+
+
+def test_fields_of_other_servers_are_passed_over(client) -> None:
+    plain = client.post("/v1/embeddings", json={"input": "a"})
+    extras = {"metadata": {"a": "b"}, "store": True, "user": "u", "user_id": 5, "users": 3, "a field with blanks": 5}
+    answer = client.post("/v1/embeddings", json={"input": "a", **extras})
+    assert (answer.status_code, answer.json()["data"]) == (200, plain.json()["data"])
+
+
+def test_an_unknown_model_is_told_the_names_and_where_they_are_set(client) -> None:
+    answer = client.post("/v1/embeddings", json={"model": "text-embedding-3-small", "input": "a"})
+    said = answer.json()["error"]["message"]
+    assert said.startswith("no such model here; known are bag-of-words, default (server.models")
+    listed = [each["id"] for each in client.get("/v1/models").json()["data"]]
+    assert listed == ["bag-of-words", "default"]
 
 
 @pytest.mark.parametrize(
@@ -282,7 +305,7 @@ def test_upstreams_by_model_name(tmp_path) -> None:
         "large": 16, "alias": 16, "old-alias": 16, "text-embedding-3-small": 16,
     }  # fmt: skip
     assert sent == ["their-large"] * 3 + ["text-embedding-3-small"]
-    assert listed == ["up", "large", "alias", "old-alias"]
+    assert listed == ["up", "default", "large", "alias", "old-alias"]
     assert missing.status_code == 404
 
 

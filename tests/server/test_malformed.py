@@ -124,7 +124,7 @@ def test_a_thousand_malformed_requests(gateway, caplog) -> None:
             seen[answer.status_code] = seen.get(answer.status_code, 0) + 1
         right = client.post("/v1/embeddings", json={"input": "still here"}, headers={"authorization": f"Bearer {KEY}"})
     assert right.status_code == 200
-    assert seen[400] > 250, "most reach the parsing of their body"
+    assert seen[400] + seen[200] > 250, "most reach the parsing of their body; fields of others are passed over"
     assert {401, 404, 405} <= seen.keys()
     assert MARK not in caplog.text
     assert KEY not in caplog.text

@@ -92,7 +92,7 @@ def test_the_openai_sdk_lists_models(gateway) -> None:
     import openai
 
     with openai.OpenAI(base_url=gateway.url, api_key=KEY) as client:
-        assert [model.id for model in client.models.list()] == ["bag-of-words"]
+        assert [model.id for model in client.models.list()] == ["bag-of-words", "default"]
         assert client.models.retrieve("bag-of-words").owned_by == "hashing"
 
 
@@ -133,7 +133,7 @@ def test_the_ollama_client(gateway, own) -> None:
     reply = client.embed("bag-of-words:latest", ["short", TEXT])
     assert np.array_equal(np.float32(reply.embeddings), own.embed(["short", TEXT]))
     assert np.array_equal(np.float32(client.embeddings("bag-of-words", "short").embedding), own.embed("short"))
-    assert [model.model for model in client.list().models] == ["bag-of-words"]
+    assert [model.model for model in client.list().models] == ["bag-of-words", "default"]
     assert client.show("bag-of-words").capabilities == ["embedding"]
     assert list(client.embed("bag-of-words", "").embeddings) == []
     with pytest.raises(ollama.ResponseError) as unknown:

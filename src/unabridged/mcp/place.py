@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp.server.mcpserver.exceptions import ToolError
 from starlette.exceptions import HTTPException
 
+from unabridged.advice import said
+from unabridged.errors import NotFound
 from unabridged.memory import Memory
 from unabridged.memory.memory import DATASET
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from unabridged.config import Config
 
 __all__ = ["Hosted", "Own", "Place"]
+
+_NAMED = 20  # datasets that an error names: an agent reads them all
 
 
 class Place(Protocol):
@@ -57,9 +64,10 @@ class Own:
         with self._mutex:
             if dataset not in self._open:
                 create = right != "read" or (dataset == self.home and not self._read_only)
-                self._open[dataset] = self._config.memory(
-                    dataset=dataset, create=create, read_only=self._read_only, embedder=self.embedder()
-                )
+                with _named(self.datasets):
+                    self._open[dataset] = self._config.memory(
+                        dataset=dataset, create=create, read_only=self._read_only, embedder=self.embedder()
+                    )
             return self._open[dataset]
 
     def datasets(self, request: Any = None) -> list[str]:
@@ -94,8 +102,9 @@ class Hosted:
         dataset = dataset or self.home
         caller = _caller(request, right)
         if not caller.reaches(dataset):
-            raise ToolError("this key has no right to this dataset")
-        memory: Memory = self._server.memory(dataset, create=dataset == DATASET)
+            raise ToolError(f"this key has no right to this dataset; {_known(self.datasets(request))}")
+        with _named(lambda: self.datasets(request)):
+            memory: Memory = self._server.memory(dataset, create=dataset == DATASET)
         return memory
 
     def datasets(self, request: Any) -> list[str]:
@@ -126,6 +135,27 @@ class _Metered:
                 return made
         except HTTPException as refused:  # 429
             raise ToolError(refused.detail) from None
+
+
+@contextmanager
+def _named(datasets: Callable[[], list[str]]) -> Iterator[None]:
+    """The error of a dataset that is not there, with the names of those that are."""
+    try:
+        yield
+    except NotFound as error:
+        if error.advice != "list_datasets":
+            raise
+        raise ToolError(f"{said(error)}; {_known(datasets())}") from None
+
+
+def _known(names: list[str]) -> str:
+    """Which datasets a caller may name.
+
+    >>> _known([]), _known(["default", "team-a"])
+    ('there is none yet', 'those that are: default, team-a')
+    """
+    more = f" and {len(names) - _NAMED} more: `list` what=datasets names them" if len(names) > _NAMED else ""
+    return f"those that are: {', '.join(names[:_NAMED])}{more}" if names else "there is none yet"
 
 
 def _caller(request: Any, right: str) -> Any:

@@ -12,6 +12,7 @@ import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from unabridged.advice import counted
 from unabridged.errors import StoreError
 from unabridged.memory.head import head_of
 from unabridged.memory.pieces import APPEND_ROWS
@@ -50,7 +51,7 @@ def beyond(store: Store) -> Beyond:
     if lost:
         return Beyond(check(_NAME, 1, lost), (_SET_BACK,))
     left = _left(store)
-    return Beyond(check(_NAME, 1, []), (f"{left} table(s) {_LEFT}",) if left else ())
+    return Beyond(check(_NAME, 1, []), (f"{counted(left, 'table')} {_LEFT}",) if left else ())
 
 
 _NAME = "head: no commit was made after it"

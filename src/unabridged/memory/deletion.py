@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from unabridged.advice import counted
 from unabridged.errors import InputError, NotFound
 from unabridged.memory.residue import Left, redact, reword
 from unabridged.memory.settle import changed_rows, fetch
@@ -79,7 +80,8 @@ def remove(
     roots = list(dict.fromkeys(roots))
     found = fetch_ids(draft.view, roots)
     if missing := len(roots) - len(found):
-        raise NotFound(f"{missing} of {len(roots)} artifact(s) to delete are not in the dataset")
+        is_ = "is" if missing == 1 else "are"
+        raise NotFound(f"{missing} of {counted(len(roots), 'artifact')} to delete {is_} not in the dataset")
     doomed = descendants(draft.view, roots)
     removal = _Removal(draft, doomed, checked_policy(unsupported), fresh, closed or {})
     done = removal.run()

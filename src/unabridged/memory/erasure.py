@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from unabridged.advice import counted
 from unabridged.embedding.embedder import Embedder
 from unabridged.embedding.forgetting import forget
 from unabridged.errors import InputError, Taken

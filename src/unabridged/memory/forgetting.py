@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from unabridged.advice import counted
 from unabridged.errors import InputError, NotFound
 from unabridged.memory.deletion import Deletion
 from unabridged.memory.gather import identity
@@ -49,7 +50,10 @@ def forget(memory: Memory, ids: Iterable[str], *, unsupported: str | None = None
     wanted = list(dict.fromkeys(ids))
     kinds = kinds_of(memory.store, wanted)
     if missing := len(wanted) - len(kinds):
-        raise NotFound(f"{missing} of {len(wanted)} id(s) are of nothing in the dataset; nothing was deleted")
+        is_ = "is" if missing == 1 else "are"
+        raise NotFound(
+            f"{missing} of {counted(len(wanted), 'id')} {is_} of nothing in the dataset; nothing was deleted"
+        )
     of = {kind: [each for each in wanted if kinds[each] == kind] for kind in KINDS}
     if of["sessions"]:
         raise InputError("a session is erased with its texts, not deleted; nothing was deleted", advice="erase_session")

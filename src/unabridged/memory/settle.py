@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from unabridged.advice import counted
 from unabridged.errors import InputError, NotFound
 from unabridged.memory.gather import INHERITED, Contradiction, Gathered, Statement
 from unabridged.memory.records import Artifact, Edge, Entity, Link, LinkType
@@ -17,7 +18,7 @@ from unabridged.memory.temporal import Closing, contradicted, ended, restated
 from unabridged.memory.where import among, batched, both, either, equals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -112,7 +113,7 @@ class _Settling:
         there = {each for part in batched(held) for each in _ids(self.view, part)}
         gone = set(gathered.deletions)
         if missing := (wanted - set(found)) | (held - there) | ((wanted | held) & gone):
-            raise NotFound(f"{len(missing)} artifact(s) that this transaction refers to are not in the dataset")
+            raise _not_there(missing, "artifact", "artifacts")
         return found
 
     # -- the graph --------------------------------------------------------------------------------
@@ -123,7 +124,7 @@ class _Settling:
         wanted = set(gathered.entities) | {s.subject for s in gathered.mentions.values()} | ends
         known = fetch(self.view, "entities", wanted)
         if missing := wanted - set(known) - set(gathered.entities):
-            raise NotFound(f"{len(missing)} entities that this transaction refers to are not in the dataset")
+            raise _not_there(missing, "entity", "entities")
         changed = []
         for key, entity in gathered.entities.items():
             merged = _merged(known[key], entity) if key in known else entity
@@ -142,7 +143,7 @@ class _Settling:
         named |= {c.by for c in gathered.contradictions if c.by}
         self.known_edges |= fetch(self.view, "edges", named - set(gathered.edges))
         if missing := named - set(gathered.edges) - set(self.known_edges):
-            raise NotFound(f"{len(missing)} edge(s) that this transaction refers to are not in the dataset")
+            raise _not_there(missing, "edge", "edges")
         for edge in gathered.edges.values():
             stated = edge.valid_at or self._stated_at(edge)
             stored = restated(by_key.get(edge.key, ()), stated, edge.stated_invalid_at)
@@ -318,4 +319,12 @@ def _merged(known: Entity, new: Entity) -> Entity:
         aliases=aliases,
         description=known.description or new.description,
         metadata={**new.metadata, **known.metadata},
+    )
+
+
+def _not_there(missing: Collection[str], one: str, many: str) -> NotFound:
+    """The error for records that a transaction refers to."""
+    refers = "that this transaction refers to"
+    return NotFound(
+        counted(len(missing), f"{one} {refers} is not in the dataset", f"{many} {refers} are not in the dataset")
     )

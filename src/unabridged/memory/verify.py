@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from unabridged.advice import counted
 from unabridged.errors import StoreError
 from unabridged.memory.beyond import beyond
 from unabridged.memory.gather import checked_kind
@@ -58,7 +59,8 @@ class Report:
         """Raise a :class:`~unabridged.errors.StoreError` that names what is broken."""
         if not self.ok:
             said = "; ".join(f"{c.name}: {c.broken} of {c.checked}" for c in self.checks if not c.ok)
-            raise StoreError(f"{len([c for c in self.checks if not c.ok])} promise(s) broken: {said}")
+            count = sum(not c.ok for c in self.checks)
+            raise StoreError(f"{counted(count, 'promise is', 'promises are')} broken: {said}")
 
 
 def verify(memory: Memory) -> Report:
@@ -315,7 +317,8 @@ def _files(memory: Memory, view: View) -> tuple[Check, list[str]]:
     kept = set(memory.images.files.names())
     broken = [key for key in named if key not in kept or _damaged(memory, key)]
     orphans = len(kept - named)
-    notes = [f"{orphans} file(s) that no image names: the next sweep removes them"] if orphans else []
+    unnamed = counted(orphans, "file that no image names", "files that no image names")
+    notes = [f"{unnamed}: the next sweep removes what is left over"] if orphans else []
     return check("images: files are there and whole", len(named), broken), notes
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import logging
 from contextlib import AsyncExitStack, asynccontextmanager
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
@@ -19,10 +20,13 @@ from unabridged.server.faults import no_text, problem_of
 from unabridged.server.frame import Frame
 from unabridged.server.gateway import direct
 from unabridged.server.given import fields_at
+from unabridged.server.nowhere import not_in_this_way, nothing_at
 from unabridged.server.openapi import document_of, operation_id
 from unabridged.server.problems import Problem, problem_response
 from unabridged.server.settings import ServerSettings
 from unabridged.server.state import Server
+from unabridged.server.strict import taken
+from unabridged.server.wire import EMPTY, NO_JSON, NO_OBJECT
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
@@ -42,11 +46,6 @@ _ROUTERS = (
     "unabridged.server.configuration",
     "unabridged.server.page",
 )
-# What the frameworks under us say no more of than the status.
-_SAID = {
-    400: "the body is not valid JSON in UTF-8",
-    404: "nothing is at this path; GET /openapi.json lists what there is",
-}
 # Modules that mount an application of their own: ``mount(app)``.
 _MOUNTED = ("unabridged.mcp",)
 
@@ -139,17 +138,32 @@ def _problem(error: Exception, request: Request) -> Problem:
     if isinstance(error, UnicodeEncodeError):
         return no_text()
     assert isinstance(error, HTTPException)  # noqa: S101 -- these are what the handlers are for
-    said = _SAID.get(error.status_code, str(error.detail))
-    return Problem(error.status_code, said, headers=error.headers)
+    return _of_the_framework(error, request)
+
+
+def _of_the_framework(error: HTTPException, request: Request) -> Problem:
+    """What the frameworks under us say no more of than the status."""
+    if error.status_code == HTTPStatus.BAD_REQUEST:
+        return Problem(400, NO_JSON, code="invalid_json")
+    path, paths = request.scope["path"], request.app.openapi()["paths"]
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        return nothing_at(paths, path)
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        return not_in_this_way(paths, path, error.headers)
+    return Problem(error.status_code, str(error.detail), headers=error.headers)
 
 
 def _invalid(error: RequestValidationError, request: Request) -> Problem:
     """What is wrong, by place; never what was sent."""
-    body = getattr(getattr(request.scope.get("route"), "body_field", None), "field_info", None)
+    route = request.scope.get("route")
     faults = error.errors()
+    if faults and faults[0]["type"] == "json_invalid":
+        return Problem(422, NO_JSON, code="invalid_json", param="body")
+    if any((one["type"], one["loc"]) == ("missing", ("body",)) for one in faults):
+        return Problem(422, EMPTY, code="invalid_json", param="body")
     if any(one["type"] == "model_attributes_type" and one["loc"] == ("body",) for one in faults):
         return _no_object(request.headers.get("content-type", ""))
-    told = [{"at": ".".join(map(str, one["loc"])), "problem": _said(one, body)} for one in faults]
+    told = [{"at": ".".join(map(str, one["loc"])), "problem": _said(one, route)} for one in faults]
     first = told[0] if told else {"at": "", "problem": "not valid"}
     detail = f"{first['at']}: {first['problem']}"
     return Problem(422, detail, code="invalid_request", param=first["at"], extra={"errors": told})
@@ -158,16 +172,19 @@ def _invalid(error: RequestValidationError, request: Request) -> Problem:
 def _no_object(content_type: str) -> Problem:
     """A body that is JSON and no object, or was not said to be JSON, and so was not read as such."""
     if "json" in content_type.lower():
-        return Problem(422, "body: expected a JSON object", code="invalid_request", param="body")
+        return Problem(422, NO_OBJECT, code="invalid_request", param="body")
     detail = "the body is not said to be JSON: send it with Content-Type: application/json"
     return Problem(415, detail, param="Content-Type")
 
 
-def _said(fault: Any, body: Any) -> str:
-    """What is wrong at one place; of a field that is not known, which one may have been meant."""
+def _said(fault: Any, route: Any) -> str:
+    """What is wrong at one place; of a field that is not known, which one may have been meant, or where it belongs."""
+    body = getattr(getattr(route, "body_field", None), "field_info", None)
     if fault["type"] != "extra_forbidden" or body is None:
         return str(fault["msg"])
     _, *place, name = fault["loc"]
+    if not place and name in taken(route):
+        return f"no field of the body: it belongs into the address, as ?{name}=…"
     known = fields_at(body.annotation, place)
     near = nearest(str(name), known)
     return f"unknown field, did you mean {near}?" if near else f"unknown field, known are {', '.join(known)}"

@@ -53,7 +53,7 @@ class Frame:
         """Serve one request."""
         if scope["type"] == "http":
             if scope["method"] == "HEAD" and not is_public("GET", scope["path"]):  # those answer it themselves
-                scope, send = {**scope, "method": "GET"}, _without_body(send)
+                scope, send = {**scope, "method": "GET", "unabridged.head": True}, _without_body(send)
             app = self._direct.get((scope["method"], scope["path"]), self._app)
             await _Exchange(self._server, scope, receive, send).run(app)
         elif scope["type"] == "lifespan":

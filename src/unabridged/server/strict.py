@@ -6,12 +6,12 @@ So under ``/v1/gb``, all of which is ours. Elsewhere clients speak a protocol of
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_origin
+from typing import TYPE_CHECKING, Any, get_origin
 
 from fastapi import Request  # noqa: TC002 -- FastAPI reads the annotation
 
 from unabridged.config.names import nearest
-from unabridged.server.given import takes
+from unabridged.server.given import fields_at, takes
 from unabridged.server.problems import Problem
 
 if TYPE_CHECKING:
@@ -20,26 +20,37 @@ if TYPE_CHECKING:
     from fastapi._compat import ModelField
     from fastapi.dependencies.models import Dependant
 
-__all__ = ["known_parameters"]
+__all__ = ["known_parameters", "taken"]
 
 _SHOWN = 40  # letters of a name that an error repeats
 
 
 async def known_parameters(request: Request) -> None:
     """Refuse an address with a parameter that its route does not take, or takes once and finds twice; 422."""
-    taken = {field.alias: field for field in _taken(request.scope["route"].dependant)}
+    route = request.scope["route"]
+    known = taken(route)
     for name in request.query_params:
-        if name not in taken:
-            raise _unknown(name, tuple(taken))
+        if name not in known:
+            raise _unknown(name, tuple(known), route)
         times = len(request.query_params.getlist(name))
-        if times > 1 and not _several(taken[name]):  # which of them is meant, programs on the way may disagree
+        if times > 1 and not _several(known[name]):  # which of them is meant, programs on the way may disagree
             detail = f"query.{name}: given {times} times, expected once"
             raise Problem(422, detail, code="invalid_request", param=f"query.{name}")
 
 
-def _unknown(name: str, taken: Sequence[str]) -> Problem:
-    near = nearest(name, taken)
-    meant = f"did you mean {near}?" if near else f"known are {', '.join(taken) or 'none'}"
+def taken(route: Any) -> dict[str, ModelField]:
+    """The parameters of an address that a route takes, by name; none of a route that says nothing of them."""
+    dependant = getattr(route, "dependant", None)
+    return {} if dependant is None else {field.alias: field for field in _taken(dependant)}
+
+
+def _unknown(name: str, known: Sequence[str], route: Any) -> Problem:
+    body = getattr(route.body_field, "field_info", None)
+    near = nearest(name, known)
+    if body is not None and name in fields_at(body.annotation):
+        meant = "it is a field of the body"
+    else:
+        meant = f"did you mean {near}?" if near else f"known are {', '.join(known) or 'none'}"
     said = f"query.{name}" if name.isidentifier() and len(name) <= _SHOWN else "query"
     return Problem(422, f"{said}: unknown parameter, {meant}", code="invalid_request", param=said)
 

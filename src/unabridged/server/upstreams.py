@@ -55,10 +55,9 @@ class Upstreams:
             self(name)
 
     def names(self) -> list[str]:
-        """The names that are certain: the default's own, and those of the settings without a ``*``."""
+        """The names that are certain: the default's own, ``default``, and those of the settings without a ``*``."""
         named = [name for name in self._named if "*" not in name]
-        own = self().model
-        return [*((own,) if own not in named else ()), *named]
+        return list(dict.fromkeys((*(() if (own := self().model) in named else (own,)), DEFAULT, *named)))
 
     def __call__(self, model: str | None = None) -> Embedder:
         """The embedder of a model's name; without a name, the default.
@@ -100,8 +99,9 @@ class Upstreams:
             self._open_default()
         found = self._open.get(name) or self._of_settings(name)
         if found is None:
-            known = ", ".join([self._open[DEFAULT].model, *self._named])
-            raise Problem(404, f"no such model here; known are {known}", code="model_not_found", param="model")
+            known = ", ".join(dict.fromkeys([self._open[DEFAULT].model, DEFAULT, *self._named]))
+            detail = f"no such model here; known are {known} (server.models in the configuration names others)"
+            raise Problem(404, detail, code="model_not_found", param="model")
         self._open[name] = found
         return found
 

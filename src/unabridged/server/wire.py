@@ -10,7 +10,12 @@ from pydantic_core import from_json
 
 from unabridged.server.problems import Problem
 
-__all__ = ["dumps", "loads"]
+__all__ = ["EMPTY", "NO_JSON", "NO_OBJECT", "dumps", "loads"]
+
+# Of a body, the same words at every door.
+EMPTY = "the body is empty, expected a JSON object"
+NO_JSON = "the body is not valid JSON in UTF-8"
+NO_OBJECT = "body: expected a JSON object"
 
 
 def dumps(value: Any) -> bytes:
@@ -34,7 +39,7 @@ def loads(body: bytes) -> Any:
     {'input': 'text'}
     """
     if not body:
-        raise Problem(400, "the body is empty, expected a JSON object", code="invalid_json")
+        raise Problem(400, EMPTY, code="invalid_json")
     try:
         return from_json(body, allow_inf_nan=False)
     except ValueError:
@@ -46,7 +51,7 @@ def _tolerant(body: bytes) -> Any:
     try:
         return json.loads(body, parse_constant=_refuse)
     except (ValueError, RecursionError):
-        raise Problem(400, "the body is not valid JSON", code="invalid_json") from None
+        raise Problem(400, NO_JSON, code="invalid_json") from None
 
 
 def _refuse(word: str) -> Any:

@@ -89,4 +89,5 @@ def _whole(name: str, value: Any, most: int | None) -> None:
 def _known(name: str, given: Iterable[str], known: Sequence[str]) -> None:
     wrong = [each for each in given if each not in known]
     if wrong or not given:
-        raise InputError(f"{name}: found {wrong[0] if wrong else 'none'!r}, expected some of {', '.join(known)}")
+        found = repr(wrong[0]) if wrong else "none"
+        raise InputError(f"{name}: found {found}, expected some of {', '.join(known)}")

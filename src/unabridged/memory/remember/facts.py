@@ -13,6 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from unabridged.advice import counted
 from unabridged.errors import StoreError
 from unabridged.memory.records import Edge, Entity
 from unabridged.memory.remember.resolution import (
@@ -251,7 +252,13 @@ class Facts:
         referred = {self.stored(known) for verdict in made.verdicts if verdict for known in verdict.known}
         if not caught_up and (gone := referred - set(fetch(view, "edges", referred))):
             self.forget(gone)
-            raise Moved(f"{len(gone)} fact(s) that a unit restates were deleted meanwhile")
+            raise Moved(
+                counted(
+                    len(gone),
+                    "fact that a unit restates was deleted meanwhile",
+                    "facts that a unit restates were deleted meanwhile",
+                )
+            )
 
     def _catch_up(self, view: View) -> None:
         """Read the facts that others stored at the request's entities since; most often there are none."""

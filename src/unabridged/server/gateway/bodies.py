@@ -1,4 +1,8 @@
-"""A request's body -> its model: strict, closed, and refused with the place of what is wrong, not the contents."""
+"""A request's body -> its model: strict, and refused with the place of what is wrong, not the contents.
+
+Clients of these protocols send fields of their own beside those that are known: they are passed over. One that looks
+like a known field that is not given is most likely a misspelt one, and refused: it would change the vectors.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from pydantic import ConfigDict, ValidationError
 
 from unabridged.server.given import Given
 from unabridged.server.problems import Problem
-from unabridged.server.wire import loads
+from unabridged.server.wire import NO_OBJECT, loads
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -17,12 +21,16 @@ if TYPE_CHECKING:
 __all__ = ["Asked", "read"]
 
 A = TypeVar("A", bound="Asked")
+# Measured on misspelt names and on what clients send beside ours: ``inputt``, ``dimension`` and ``modle`` are above,
+# ``user_id``, ``model_name`` and ``metadata`` below.
+_NEAR = 0.8
+_SHOWN = 40  # letters of a name that an error repeats
 
 
 class Asked(Given):
     """The body of a request, taken as it stands: no text is made of a number, no number of a text."""
 
-    model_config = ConfigDict(strict=True, hide_input_in_errors=True, populate_by_name=True)
+    model_config = ConfigDict(extra="ignore", strict=True, hide_input_in_errors=True, populate_by_name=True)
 
 
 async def read(request: Request, kind: type[A]) -> A:
@@ -32,21 +40,33 @@ async def read(request: Request, kind: type[A]) -> A:
     """
     value = loads(await request.body())
     if not isinstance(value, dict):
-        raise Problem(400, "the body is not a JSON object", code="invalid_json")
+        raise Problem(400, NO_OBJECT, code="invalid_json")
+    known = {field.alias or name for name, field in kind.model_fields.items()} | kind.model_fields.keys()
+    strange = [name for name in value if name not in known]
+    for name in strange:
+        if near := difflib.get_close_matches(name[:_SHOWN], known - value.keys(), n=1, cutoff=_NEAR):
+            detail = f"{_named(name)} is not known here, did you mean {near[0]}?"
+            raise Problem(400, detail, code="unknown_parameter", param=near[0])
     try:
         return kind.model_validate(value)
     except ValidationError as invalid:
-        raise _problem(invalid, kind) from None
+        raise _problem(invalid, kind, strange=bool(strange)) from None
 
 
-def _problem(invalid: ValidationError, kind: type[Asked]) -> Problem:
+def _problem(invalid: ValidationError, kind: type[Asked], *, strange: bool) -> Problem:
     fault = invalid.errors(include_url=False, include_input=False)[0]
-    name = str(fault["loc"][0])  # a field that is not known is not quoted: its name may hold anything
-    if fault["type"] != "extra_forbidden":
-        return Problem(400, f"{name}: {fault['msg'].lower()}", code="invalid_value", param=name)
-    known = sorted(field.alias or own for own, field in kind.model_fields.items())
-    near = difflib.get_close_matches(name[:64], known, n=1, cutoff=0.7)
-    if not near:
-        return Problem(400, f"a field that is not known here; known are {', '.join(known)}", code="unknown_parameter")
-    detail = f"a field that is not known here, did you mean {near[0]}?"
-    return Problem(400, detail, code="unknown_parameter", param=near[0])
+    name = str(fault["loc"][0])
+    detail = f"{name}: {fault['msg'].lower()}"
+    if fault["type"] == "missing" and strange:  # it was sent under another name, perhaps; which may hold anything
+        known = sorted(field.alias or own for own, field in kind.model_fields.items())
+        detail += f"; a field that is not known here was sent, known are {', '.join(known)}"
+    return Problem(400, detail, code="invalid_value", param=name)
+
+
+def _named(name: str) -> str:
+    """A field's name, where it is one, and near one of ours: others may hold anything, and are not repeated.
+
+    >>> _named("inputt"), _named("in put")
+    ('inputt', 'a field')
+    """
+    return name if name.isidentifier() and len(name) <= _SHOWN else "a field"

@@ -41,6 +41,8 @@ class Embeddings(Asked):
     output_dimension: Width | None = Field(default=None, description="Another word for dimensions.")
     input_type: str | None = Field(default=None, description="query or document (default).")
     task: str | None = Field(default=None, description="Another word for input_type, such as retrieval.query.")
+    output_dtype: Literal["float"] | None = Field(default=None, description="No other one is given here.")
+    embedding_type: Literal["float"] | None = Field(default=None, description="No other one is given here.")
     user: str | None = Field(default=None, description="Accepted, and not used.")
     truncate: Any = Field(default=None, description="Accepted: nothing is ever cut off here.")
     truncation: bool | None = Field(default=None, description="Accepted: nothing is ever cut off here.")

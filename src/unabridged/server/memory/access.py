@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import Depends, Query
 from starlette.requests import HTTPConnection
 
+from unabridged.advice import counted
 from unabridged.memory import Memory
 from unabridged.memory.memory import DATASET
 from unabridged.server.auth import Caller, needs
@@ -47,7 +48,7 @@ def refuse_snapshots(memory: Memory, *, drop: bool) -> None:
     """Problem 409 where named states hold what is to be erased, and the caller does not let go of them."""
     named = len(memory.snapshots())
     if named and not drop:
-        detail = f"{named} snapshot(s) hold what is to be erased: pass drop_snapshots=true"
+        detail = f"{counted(named, 'snapshot holds', 'snapshots hold')} what is to be erased: pass drop_snapshots=true"
         raise Problem(409, detail, code="snapshots_hold_it", param="drop_snapshots")
 
 
