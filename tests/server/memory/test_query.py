@@ -132,6 +132,32 @@ def test_r4_a_reranker_that_cannot_be_had_is_told_of_and_can_be_left_out(apps, m
     assert "May" in str(without)
 
 
+def test_r2_a_hit_has_the_place_that_says_most_of_the_query(apps) -> None:
+    client = apps("excerpts")
+    rest = "Nothing is said of it here. " * 60
+    made = post(client, "remember", text=f"{rest}The permit costs 40 francs. {rest}")
+    place = post(client, "recall", query="What does the permit cost?", kinds=["passage"])["hits"][0]["excerpt"]
+    assert "The permit costs 40 francs." in place["text"]
+    assert (place["before"], place["after"], place["artifact_id"]) == (True, True, made["artifact_id"])
+    text = client.get(f"/v1/gb/artifacts/{made['artifact_id']}").json()["text"]
+    assert text.encode()[place["start"] : place["end"]].decode() == place["text"]
+
+
+@pytest.mark.parametrize(
+    ("path", "given", "said"),
+    [
+        ("recall", {"query": "  "}, "query: it is empty"),
+        ("query", {"question": "  "}, "question: it is empty"),
+        ("recall", {"query": "Alice", "kind": "zzz"}, "kind: found 'zzz', expected one of knowledge, memory"),
+        ("query", {"question": "Alice", "kind": "zzz"}, "kind: found 'zzz', expected one of knowledge, memory"),
+    ],
+)
+def test_an_empty_query_and_a_kind_that_is_none_are_refused(knowing, path, given, said) -> None:
+    answer = knowing.post(f"/v1/gb/{path}", json=given)
+    assert answer.status_code == 400
+    assert said in answer.text
+
+
 def test_a_timeline_and_a_neighbourhood(knowing) -> None:
     line = knowing.get("/v1/gb/entities/alice%20moser/timeline").json()
     assert line["entity"]["name"] == "Alice Moser"
