@@ -196,7 +196,8 @@ async def test_what_cannot_be_done_is_said_in_words(server, connect, refused) ->
         assert "no entity" in await refused(client, "timeline", entity="Nobody")
         assert "ISO 8601" in await refused(client, "recall", query="x", as_of="then")
         assert "ids" in await refused(client, "forget")
-        assert "no dataset 'nowhere' is in this place" in await refused(client, "list", dataset="nowhere")
+        said = await refused(client, "recall", query="x", dataset="nowhere")
+        assert said == "recall: no dataset 'nowhere' is in this place; those that are: default"
         assert "valid" in (await refused(client, "embed", texts=["a text", 3])).lower()
         assert (
             await refused(client, "embed", texts=[])

@@ -72,6 +72,17 @@ def test_files_travel_packed_where_the_browser_can_unpack_them(client):
     assert sum(len(asset.packed) for asset in found.values()) < 80_000
 
 
+@pytest.mark.parametrize("path", [path for path in SOURCES if path.suffix == ".js"], ids=lambda path: path.name)
+def test_comments_of_scripts_stay_at_home_and_every_line_keeps_its_number(path):
+    sent = assets()[1][path.relative_to(WEB).as_posix()].body.decode().split("\n")
+    written = path.read_text("utf-8").split("\n")
+    assert len(sent) == len(written)
+    left_out = [own for own, line in zip(written, sent, strict=True) if own != line]
+    assert left_out
+    assert all(line.lstrip().startswith(("//", "/**", "*")) for line in left_out), "comments, and nothing else"
+    assert not any(line.lstrip().startswith(("//", "/**")) for line in sent)
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
 def test_no_file_reads_markup_or_loads_from_elsewhere(path):
     text = path.read_text("utf-8")

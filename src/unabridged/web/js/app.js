@@ -2,7 +2,7 @@
 
 import { askKeyWith, currentDataset, get, keepKey, memory, useDataset } from "./api.js";
 import { announce, fill, h } from "./dom.js";
-import { button, dialog, failed, field, icon, select } from "./parts.js";
+import { button, dialog, empty, failed, field, icon, select } from "./parts.js";
 import { cloudOf, go, graphOf, link, place } from "./route.js";
 
 const VIEWS = [
@@ -21,6 +21,9 @@ const VIEWS = [
   { path: "settings", name: "Configuration", sign: "settings", key: "c", load: () => import("./views/settings.js") },
   { path: "entity", name: "Entity", hidden: true, in: "graph", load: () => import("./views/entity.js") },
 ];
+const NOWHERE = { path: "nowhere", name: "No such page", load: async () => ({ default: (root, { heading }) => {
+  fill(root, h("div", { class: "head" }, heading), empty("Nothing is at this address", "It may be misspelt, or of another version. All pages are in the list of views.", h("a", { class: "button", href: link("preview") }, "Preview chunks")));
+} }) };
 const main = h("main", { id: "main", tabindex: "-1" });
 const nav = h("nav", { "aria-label": "Views" });
 const datasets = h("div", {});
@@ -29,7 +32,7 @@ let turn = 0;
 
 async function show() {
   const here = place();
-  const view = VIEWS.find((one) => one.path === here.view) ?? VIEWS[0];
+  const view = VIEWS.find((one) => one.path && one.path === here.view) ?? NOWHERE;
   useDataset(here.query.get("dataset"));
   // A view may follow the address by itself, so that what is unfolded and scrolled in it stays.
   if (shown?.path === view.path && shown.dataset === currentDataset() && shown.update?.(here)) return;
@@ -80,8 +83,18 @@ function drawNav(now) {
   fill(nav, parts);
   const current = nav.querySelector("[aria-current]"); // on small windows the views stand in a row that scrolls
   if (current && nav.scrollWidth > nav.clientWidth) nav.scrollLeft = current.offsetLeft - nav.offsetLeft - nav.clientWidth / 2 + current.offsetWidth / 2;
+  edges();
   drawDatasets();
 }
+
+/** Show that the row of views goes on, before what is in sight and after it. */
+function edges() {
+  const [left, more] = [nav.scrollLeft, nav.scrollWidth - nav.clientWidth];
+  nav.classList.toggle("before", left > 4);
+  nav.classList.toggle("after", left < more - 4);
+}
+nav.addEventListener("scroll", edges, { passive: true });
+new ResizeObserver(edges).observe(nav);
 
 let known = null;
 async function drawDatasets() {

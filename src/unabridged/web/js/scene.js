@@ -59,7 +59,8 @@ export class Scene {
   fit() {
     this.gliding = null;
     this.#size();
-    this.view = { x: 0, y: 0, scale: Math.min(0.47 * this.width / this.reach.x, 0.46 * this.height / this.reach.y) };
+    const room = Math.min(1, 0.3 + 0.07 * this.count); // few points stand in the middle, not in the corners
+    this.view = { x: 0, y: 0, scale: room * Math.min(0.47 * this.width / this.reach.x, 0.46 * this.height / this.reach.y) };
     this.draw();
   }
 

@@ -80,8 +80,8 @@ function progress(one) {
   return [
     total ? h("div", { class: "line" }, h("span", { class: "grow-bar" }, bar(done / total, `${number(done)} of ${plural(total, "row")}`)), h("span", { class: "small num" }, percent(done / total))) : null,
     figures([[total ? `of ${number(total)} rows` : "rows", number(done)], ["failed", number(counts.failed ?? 0)], ["skipped", number(counts.skipped ?? 0)], ["tokens", number(one.spent?.tokens ?? 0)], ["requests", number(one.spent?.requests ?? 0)],
-      ["spent", money(one.cost)], [left !== null ? "left" : "took", seconds(left ?? took)], ["rows a second", rate ? decimal(rate) : "–"]]),
-    h("p", { class: "small muted breaks" }, [one.model, one.target && `to ${one.target}`, one.began && `began ${moment(one.began * 1000)}`].filter(Boolean).join(" · ")),
+      one.cost === null ? null : ["spent", money(one.cost)], [left !== null ? "left" : "took", seconds(left ?? took)], ["rows a second", rate ? decimal(rate) : "–"]].filter(Boolean)),
+    h("p", { class: "small muted breaks" }, [one.model, one.cost === null && (one.configuration?.host === "process" ? "no price: runs here" : "no price was given"), one.target && `to ${one.target}`, one.began && `began ${moment(one.began * 1000)}`].filter(Boolean).join(" · ")),
     one.reason ? note(one.reason, "warn") : null];
 }
 

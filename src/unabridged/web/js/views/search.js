@@ -1,6 +1,6 @@
 // Search: what matters for a question, each hit with its evidence, shown in its document at the very bytes.
 
-import { memory } from "../api.js";
+import { get, memory } from "../api.js";
 import { announce, bring, fill, h } from "../dom.js";
 import { date, number, plural } from "../format.js";
 import { bar, button, chip, empty, field, icon, note, select, shown, unwritten } from "../parts.js";
@@ -35,11 +35,17 @@ export default async function search(root, { heading, query, still }) {
   if (kind) body.kinds = [kind];
   if (asked.session) body.session_id = asked.session;
   if (asked.as_of) body.as_of = asked.as_of;
-  fill(reply, button("Answer this with a model", () => answer(reply, asked.q, body), { kind: "little quiet" }));
+  offer(reply, asked.q, body, still);
   await shown(hits, memory.post("recall", body), (found) => {
     announce(plural(found.hits.length, "hit"));
     return drawn(found, pane, still);
   }, { what: "Searching …", still });
+}
+
+/** The button that has a model answer, or why nothing can. */
+async function offer(place, question, body, still) {
+  const { llm } = await get("v1/gb/preview").catch(() => ({ llm: true })); // what cannot be known is tried
+  if (still()) fill(place, llm ? button("Answer this with a model", () => answer(place, question, body), { kind: "little quiet" }) : h("p", { class: "small muted" }, "No chat model is configured (", h("code", {}, "chat"), "): passages are found, and nobody answers."));
 }
 
 /** Whether there is no text at all. */
