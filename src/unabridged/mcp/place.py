@@ -152,10 +152,10 @@ def _known(names: list[str]) -> str:
     """Which datasets a caller may name.
 
     >>> _known([]), _known(["default", "team-a"])
-    ('there is none yet', 'those that are: default, team-a')
+    ('none can be named here yet', 'those that are: default, team-a')
     """
     more = f" and {len(names) - _NAMED} more: `list` what=datasets names them" if len(names) > _NAMED else ""
-    return f"those that are: {', '.join(names[:_NAMED])}{more}" if names else "there is none yet"
+    return f"those that are: {', '.join(names[:_NAMED])}{more}" if names else "none can be named here yet"
 
 
 def _caller(request: Any, right: str) -> Any:
