@@ -222,7 +222,7 @@ def test_a_command_without_anything_to_read_says_so_in_a_line(place, capsys) -> 
         assert out == ""
         assert len(said.splitlines()) == 1
     assert run(["embed"]) == 2
-    assert "give a file, a folder, a pattern, - or --text …; 'unabridged embed --help'" in capsys.readouterr().err
+    assert "a file, a folder, a pattern, - or --text TEXT; 'unabridged embed --help'" in capsys.readouterr().err
 
 
 def test_a_retry_is_the_same_job_wherever_it_is_given(place, capsys, monkeypatch, tmp_path_factory) -> None:

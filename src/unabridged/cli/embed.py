@@ -129,10 +129,8 @@ def _embed(
     ```
     """
     if not (paths or text):
-        raise ConfigError(
-            "PATH",
-            "found none: give a file, a folder, a pattern, - or --text …; 'unabridged embed --help' has examples",
-        )
+        said = "nothing to read: name a file, a folder, a pattern, - or --text TEXT"
+        raise ConfigError("PATH", f"{said}; 'unabridged embed --help' has examples")
     target = _target(output, force=force)
     from unabridged.cli.inputs import gather
     from unabridged.cli.outputs import open_output
