@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from unabridged.text.packing import cut
@@ -83,7 +83,9 @@ FRAGMENTS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=400, deadline=None)
+@example("word • Dr. ", 0, 5)  # an end that lies where, or before, what tells of it stands
+@example("word 1) Word. 2) Word. ", 0, 14)
 @given(st.lists(FRAGMENTS, max_size=60).map("".join), st.integers(0, 100), st.integers(1, 80))
 def test_an_end_is_the_same_wherever_it_is_looked_for_from(text: str, low: int, width: int) -> None:
     ends = [end for end in sentences(text) if end < len(text)]

@@ -42,6 +42,8 @@ _CLAUSE = re.compile(f"{_PATTERN}|(?<=[{_UNSTOPPED}])[ \u00a0]++(?=[{_UNSTOPPED}
 _HAS_CLAUSES = re.compile(f"[{_UNSTOPPED}][ \u00a0]")
 # How far behind a position a sentence's end may have begun: the stop, closers, spaces, a list's number.
 _BEHIND = 24
+# How far before what tells of it an end may lie: an item's number and its sign, "12) ".
+_BEFORE = 5
 _OPENERS = "([{\"'“‘«„" + _BULLETS
 _UNSURE = frozenset(".!?…")
 _NO_START = frozenset("/№,-")
@@ -310,7 +312,7 @@ class Sentences:
         start, stop = max(0, low - _BEHIND), min(len(text), high + _BEHIND)
         found = [*_pattern(text, start, stop).finditer(text, start, stop)]
         for one in reversed(found):
-            if one.start() < high and low < one.end() and (at := _end_of(text, one)) and low < at <= high:
+            if one.start() < high + _BEFORE and low < one.end() and (at := _end_of(text, one)) and low < at <= high:
                 return at
         return None
 
@@ -323,7 +325,7 @@ class Sentences:
         begin = max(0, bottom - _BEHIND)
         pattern = _pattern(text, begin, limit)
         found = pattern.search(text, begin, limit) if bottom < high else None
-        while found and found.start() < high:
+        while found and found.start() < high + _BEFORE:
             at = _end_of(text, found) if found.end() > bottom else None
             if at is not None and bottom < at <= high:
                 return at
