@@ -65,6 +65,11 @@ def test_the_place_that_says_most_is_found_in_any_script(text, query, said):
     assert place.before == bool(text[: text.index(place.text)].strip())
 
 
+def test_words_are_not_cut_where_a_blank_is_near():
+    place = excerpt(hit("The boiler is old. Mia services the boiler."), words_in("Who services the boiler?"), 30)
+    assert str(place) == "The boiler is old. Mia …"
+
+
 def test_where_nothing_is_said_the_beginning_is_shown():
     place = excerpt(hit(LONG), words_in("violin concertos"), 120)
     assert place.text.startswith("# The tunnel")

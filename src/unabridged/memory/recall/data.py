@@ -143,7 +143,7 @@ class Recalled(Sequence[Hit]):
 
         ``room`` is how many characters it has at the most. It is looked for when it is asked for.
 
-        >>> hit = Hit("passage", "a1", "The boiler is old. Mia services the boiler.", 0.9, 1.0)
+        >>> hit = Hit("passage", "a1", "The boiler is old and rusty. Mia services the boiler.", 0.9, 1.0)
         >>> str(Recalled("Who services the boiler?", (hit,)).excerpt(hit, room=30))
         '… Mia services the boiler.'
         """

@@ -105,7 +105,8 @@ def _word(text: str, at: int, *, back: bool = False) -> int:
     """Where a word begins from a place on; ``back``: where one ends before it. The place itself, if none is near."""
     if not 0 < at < len(text):
         return min(max(at, 0), len(text))
-    found = max(text.rfind(" ", at - 40, at), text.rfind("\n", at - 40, at)) if back else _blank(text, at)
+    near = max(0, at - 40)
+    found = max(text.rfind(" ", near, at), text.rfind("\n", near, at)) if back else _blank(text, at)
     return at if found < 0 else found + (not back)
 
 
