@@ -144,13 +144,19 @@ def test_a_parameter_that_is_taken_once_may_not_come_twice(client, query):
 @pytest.mark.parametrize(
     "query",
     [
-        "source=%27%20OR%201%3D1%20--", "kind=%27", "session_id=%25", "document=%27)", "parent=%00",
+        "source=%27%20OR%201%3D1%20--", "kind=memory", "session_id=%25", "document=%27)", "parent=%00",
         'metadata={"a":"\'"}', 'metadata={"a\'b":1}', 'metadata={"%25":"%25"}',
     ],
 )  # fmt: skip
 def test_a_filter_is_a_value_whatever_it_looks_like(client, query):
     answer = client.get(f"/v1/gb/artifacts?{query}")
     assert (answer.status_code, answer.json()) == (200, {"items": [], "cursor": None})
+
+
+def test_a_kind_that_is_none_is_refused_with_those_there_are(client):
+    answer = client.get("/v1/gb/artifacts?kind=%27")
+    assert answer.status_code == 400
+    assert "expected one of" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize(
