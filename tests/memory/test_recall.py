@@ -333,7 +333,7 @@ def test_an_embedder_that_tells_queries_from_documents_is_asked_for_a_query(plac
         ({"limit": 1001}, "expected 1 to 1000"),
         ({"budget_tokens": 0}, "budget_tokens"),
         ({"kinds": "facts"}, "kinds: found 'facts'"),
-        ({"kinds": ()}, "kinds: found 'none'"),
+        ({"kinds": ()}, "kinds: found none"),
         ({"lanes": ["vectors"]}, "lanes: found 'vectors'"),
         ({"threshold": 1.5}, "threshold: found 1.5"),
         ({"diversity": True}, "diversity"),
