@@ -7,11 +7,11 @@ like a known field that is not given is most likely a misspelt one, and refused:
 from __future__ import annotations
 
 import difflib
+from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
-from pydantic import ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from unabridged.server.given import Given
 from unabridged.server.problems import Problem
 from unabridged.server.wire import NO_OBJECT, loads
 
@@ -27,7 +27,7 @@ _NEAR = 0.8
 _SHOWN = 40  # letters of a name that an error repeats
 
 
-class Asked(Given):
+class Asked(BaseModel):
     """The body of a request, taken as it stands: no text is made of a number, no number of a text."""
 
     model_config = ConfigDict(extra="ignore", strict=True, hide_input_in_errors=True, populate_by_name=True)
@@ -41,9 +41,9 @@ async def read(request: Request, kind: type[A]) -> A:
     value = loads(await request.body())
     if not isinstance(value, dict):
         raise Problem(400, NO_OBJECT, code="invalid_json")
-    known = {field.alias or name for name, field in kind.model_fields.items()} | kind.model_fields.keys()
-    strange = [name for name in value if name not in known]
-    for name in strange:
+    known = _known(kind)
+    strange = value.keys() - known
+    for name in sorted(strange):
         if near := difflib.get_close_matches(name[:_SHOWN], known - value.keys(), n=1, cutoff=_NEAR):
             detail = f"{_named(name)} is not known here, did you mean {near[0]}?"
             raise Problem(400, detail, code="unknown_parameter", param=near[0])
@@ -51,6 +51,12 @@ async def read(request: Request, kind: type[A]) -> A:
         return kind.model_validate(value)
     except ValidationError as invalid:
         raise _problem(invalid, kind, strange=bool(strange)) from None
+
+
+@cache
+def _known(kind: type[Asked]) -> frozenset[str]:
+    """The names of a request's fields."""
+    return frozenset({field.alias or name for name, field in kind.model_fields.items()} | kind.model_fields.keys())
 
 
 def _problem(invalid: ValidationError, kind: type[Asked], *, strange: bool) -> Problem:
