@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from unabridged.memory.recall.window import together
 from unabridged.memory.recall.words import MANY, WINDOW, plain, stem
 
 if TYPE_CHECKING:
@@ -68,17 +69,8 @@ def _begun(words: Words, body: str) -> int | None:
     places = sorted((at, part) for part in _parts(words) for at in _places(body, part))
     if not places:
         return None
-    first, begun = 0, places[0][0]
-    seen: dict[str, int] = {}
-    said = most = 0
-    for at, part in places:
-        count = seen[part] = seen.get(part, 0) + 1
-        said += count == 1
-        while at - places[first][0] > wide:
-            left = places[first][1]
-            seen[left] -= 1
-            said -= not seen[left]
-            first += 1
+    begun, most = places[0][0], 0.0
+    for first, _, _, said in together(places, wide):
         if said > most:
             most, begun = said, places[first][0]
     return begun

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from unabridged.memory.recall.window import together
 from unabridged.memory.recall.words import places
 from unabridged.text.sentences import sentences
 
@@ -86,18 +87,9 @@ def _place(text: str, words: Words, room: int) -> tuple[int, int]:
 def _most(said: Sequence[tuple[int, str]], wide: int) -> tuple[int, int]:
     """The first and the last place of a window that says most different words; of equal ones, says them most often."""
     best, place = (0, 0), (0, 0)
-    seen: dict[str, int] = {}
-    first = 0
-    for last, (at, word) in enumerate(said):
-        seen[word] = seen.get(word, 0) + 1
-        while at - said[first][0] > wide:
-            left = said[first][1]
-            seen[left] -= 1
-            if not seen[left]:
-                del seen[left]
-            first += 1
+    for first, last, seen, _ in together(said, wide):
         if (found := (len(seen), last - first + 1)) > best:
-            best, place = found, (said[first][0], at)
+            best, place = found, (said[first][0], said[last][0])
     return place
 
 

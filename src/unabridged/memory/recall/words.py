@@ -24,6 +24,7 @@ from unabridged.memory.recall.spelling import (
     plain,
     simplified,
 )
+from unabridged.memory.recall.window import together
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -55,7 +56,6 @@ _LETTER = rf"(?:[^\W_{UNSPACED}]|[{INDIC}])"
 _TERM = re.compile(rf"[{UNSPACED}]+|{_LETTER}+(?:['’][^\W\d_{UNSPACED}]+)?")
 _COMPOUND = re.compile(r"(?<![^\W_])[^\W_]++(?:[-\u2010\u2011'’][^\W_]++)+")
 _QUOTED = re.compile(r'"([^"]+)"|“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»|»([^«»]+)«|「([^「」]+)」|『([^『』]+)』')
-_FIGURES = re.compile(r"[0-9]\W[0-9]")
 _JOINING = re.compile(r"[\u0590-\u06ff\uac00-\ud7af]")
 _ALPHABET = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _WORD = re.compile(rf"(?<![^\W_{UNSPACED}])(?<![{INDIC}]){_LETTER}+")
@@ -200,7 +200,7 @@ def places(words: Words, text: str) -> list[tuple[int, str]]:
     [(13, 'caf'), (21, 'run')]
     """
     lines = text.split("\n")
-    bodies = [line.lower() if line.isascii() and not _FIGURES.search(line) else plain(line) for line in lines]
+    bodies = [plain(line) for line in lines]
     found = _sought(words).in_("\n".join(bodies))
     if all(len(line) == len(body) for line, body in zip(lines, bodies, strict=True)):
         return found
@@ -271,19 +271,9 @@ class _Sought:
         What rules say beside is not added up, so of a few words that have any each fresh one makes a window.
         """
         each = bool(self.rules) and len(self.names) <= MANY
-        seen: dict[str, int] = {}
-        first, said, most, best = 0, 0.0, -1.0, (0, 0)
-        for last, (at, name) in enumerate(found):
-            count = seen[name] = seen.get(name, 0) + 1
-            said += self.parts.get(name, 0.0) if count == 1 else 0.0
-            while at - found[first][0] > wide:
-                left = found[first][1]
-                seen[left] -= 1
-                if not seen[left]:
-                    said -= self.parts.get(left, 0.0)
-                    del seen[left]
-                first += 1
-            if each and count == 1:
+        most, best = -1.0, (0, 0)
+        for first, last, seen, said in together(found, wide, self.parts):
+            if each and seen[found[last][1]] == 1:
                 yield set(seen)
             elif said > most + _ROUNDED:
                 most, best = said, (first, last + 1)
