@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -48,7 +48,8 @@ def _options(group: Any) -> Iterator[Parameter]:
     hints = get_type_hints(group, include_extras=True)
     for each in fields(group):
         kind = _under(getattr(group, "panel", None), hints[each.name])
-        yield Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=kind)
+        default = Parameter.empty if each.default is MISSING else each.default
+        yield Parameter(each.name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
 def _under(panel: str | None, annotation: Any) -> Any:

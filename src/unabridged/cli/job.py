@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,7 @@ import typer
 
 from unabridged.cli.console import note, plural, put, warn
 from unabridged.cli.exits import SOME_FAILED
+from unabridged.cli.groups import grouped
 from unabridged.cli.job_around import (
     Around,
     Batch,
@@ -148,56 +150,56 @@ def _run(  # noqa: PLR0917 typer makes an option of each
     _work(settings, where, retry=False, as_json=as_json, quiet=quiet)
 
 
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """A job that was begun, and how it goes on."""
+
+    job: JobId
+    folder: Folder = None
+    batch: Batch = False
+    processes: Processes = None
+    as_json: Json = False
+    quiet: Quiet = False
+
+
 @app.command("retry", no_args_is_help=True)
-def _retry(
-    job: JobId,
-    folder: Folder = None,
-    batch: Batch = False,
-    processes: Processes = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+@grouped
+def _retry(begun: _Begun) -> None:
     """Try the rows that failed again, and those alone.
 
     ```
     unabridged job retry vectors-1f2e3d4c
     ```
     """
-    _again(job, folder, Around(batch=batch, processes=processes), retry=True, as_json=as_json, quiet=quiet)
+    _again(begun, retry=True)
 
 
 @app.command("resume", no_args_is_help=True)
-def _resume(
-    job: JobId,
-    folder: Folder = None,
-    batch: Batch = False,
-    processes: Processes = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+@grouped
+def _resume(begun: _Begun) -> None:
     """Go on with a job where it ended, as its first command said.
 
     ```
     unabridged job resume vectors-1f2e3d4c
     ```
     """
-    _again(job, folder, Around(batch=batch, processes=processes), retry=False, as_json=as_json, quiet=quiet)
+    _again(begun, retry=False)
 
 
-def _again(job: str, folder: str | None, way: Around, *, retry: bool, as_json: bool, quiet: bool) -> None:
+def _again(begun: _Begun, *, retry: bool) -> None:
     """A job as it was begun, where it was begun."""
     from unabridged.errors import ConfigError
     from unabridged.jobs.state import read_job
 
-    origin = read_job(folder, job).origin
+    job, origin = begun.job, read_job(begun.folder, begun.job).origin
     if not origin:
         raise ConfigError("job", f"{job} was not begun by this program; use unabridged.jobs.job in Python")
     if not Path(origin["here"]).is_dir():
         raise ConfigError("job", f"{job} was begun in {origin['here']}, which is not there any more")
     os.chdir(origin["here"])  # relative paths mean what they meant, and rows keep the names made of them
     said = Chosen(**origin)
-    where = told(way, split(said)[0] or said.config)
-    _work(chosen(said), where, retry=retry, as_json=as_json, quiet=quiet)
+    where = told(Around(batch=begun.batch, processes=begun.processes), split(said)[0] or said.config)
+    _work(chosen(said), where, retry=retry, as_json=begun.as_json, quiet=begun.quiet)
 
 
 @app.command("list")
