@@ -22,6 +22,7 @@ from unabridged.mcp.reading_tools import Dataset
 from unabridged.mcp.tools import Toolbox, request_of
 from unabridged.memory import Memory
 from unabridged.memory.deletion import Deletion
+from unabridged.memory.forgetting import kinds_of
 from unabridged.memory.recall import data as recall_data
 from unabridged.memory.recall.answer import Answered
 from unabridged.memory.recall.data import Degraded, Recalled
@@ -35,6 +36,7 @@ AsOf = Annotated[str | None, Field(description="What was true then, such as 2024
 LONGEST = 1 << 14  # characters of a query: some pages
 _BUDGET = 1500  # tokens that an agent reads of a recall, where nothing else is configured
 HitKind = Literal["passage", "summary", "document", "fact", "entity"]
+_FORGOTTEN = ("artifacts", "entities", "edges")  # kinds of what the tool lets go of
 Rerank = Annotated[bool, Field(description="false: skip the configured reranker, for speed.")]
 
 
@@ -212,19 +214,11 @@ def _answer(found: Answered) -> AnswerResult:
 
 def forget_all(memory: Memory, ids: list[str]) -> Deletion:
     """Delete artifacts, and withdraw entities and facts, by their ids; nothing where one of them is not there."""
-    artifacts = [each.id for each in memory.artifacts.many(ids)]
-    entities = [each.id for each in memory.entities.many(ids)]
-    edges = [each.id for each in memory.edges.many(ids)]
-    if missing := len(dict.fromkeys(ids)) - len(artifacts) - len(entities) - len(edges):
+    kinds = kinds_of(memory.store, ids)
+    if missing := sum(kinds.get(each) not in _FORGOTTEN for each in dict.fromkeys(ids)):
         are = "is" if missing == 1 else "are"
         raise ToolError(f"{missing} of the ids {are} no artifact, entity or fact of the memory; nothing was forgotten")
-    parts = []
-    if entities or edges:
-        parts.append(memory.withdraw(entities=entities, edges=edges))
-    if artifacts:
-        parts.append(memory.delete(artifacts))
-    names = ("artifacts", "entities", "edges", "images", "reopened")
-    return Deletion(*(tuple(each for part in parts for each in getattr(part, name)) for name in names))
+    return memory.forget(ids)
 
 
 def _forgotten(done: Deletion, *, erased: bool = False) -> Forgotten:
