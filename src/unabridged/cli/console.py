@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from unabridged.advice import worded
+from unabridged.advice import counted, worded
 from unabridged.cli.advice import WORDS
 from unabridged.cli.naming import by_option
 from unabridged.errors import ConfigError, UnabridgedError
@@ -108,7 +108,7 @@ def plural(count: int, word: str) -> str:
     >>> plural(1, "text"), plural(2500, "text")
     ('1 text', '2,500 texts')
     """
-    return f"{number(count)} {word}{'' if count == 1 else 's'}"
+    return counted(count, word)
 
 
 def seconds(value: float) -> str:

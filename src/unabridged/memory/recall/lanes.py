@@ -127,7 +127,12 @@ class Asking:
     @property
     def documents(self) -> int:
         """Whole artifacts that a lane brings: few, for each may be a mebibyte, unless they are what is asked for."""
-        return max(DOCUMENTS, self.depth // 8) if self.indexes <= {"document", "passage"} else DOCUMENTS
+        return max(DOCUMENTS, self.depth // 8) if self.wholes_alone else DOCUMENTS
+
+    @property
+    def wholes_alone(self) -> bool:
+        """Whether nothing but whole artifacts is asked for, and passages, which tell of them."""
+        return self.indexes <= {"document", "passage"}
 
     def by_role(self, search: Callable[[str | None, int, bool], Sequence[Places]]) -> dict[str, Ranking]:
         """The artifacts' indexes from one search of all of them; those that it leaves short, from one of their own.
@@ -135,7 +140,6 @@ class Asking:
         The search is told which it is: where it goes by a filter of few rows, each row it looks at is dear. Documents
         left short are searched for only if they are what is asked for: their chunks tell of them.
         """
-        alone = self.indexes <= {"document", "passage"}
         wanted = [each for each in ARTIFACTS if each in self.indexes and self.holdings.holds(each)]
         if not wanted:
             return {}
@@ -148,7 +152,7 @@ class Asking:
             enough = self.documents if index == "document" else self.depth
             found[index] = _of(INDEXES_OF[index][1], every, roles, enough)
             held = self.holdings.count(INDEXES_OF[index][1])
-            told = index == "document" and not alone
+            told = index == "document" and not self.wholes_alone
             if not told and len(every[0][0]) >= depth and len(found[index]) < min(enough, held):
                 own = search(self.of_roles(INDEXES_OF[index][1]), enough, True)
                 found[index] = _of(INDEXES_OF[index][1], own, [self.holdings.rows.of(rows) for rows, _ in own], enough)
