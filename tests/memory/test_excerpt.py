@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from unabridged.memory import Memory
@@ -76,6 +76,8 @@ def test_where_nothing_is_said_the_beginning_is_shown():
     assert (place.before, place.after) == (False, True)
 
 
+@example(text="\r0", query="", room=1)
+@example(text="ab cd efgh", query="cd", room=1)
 @given(text=st.text(max_size=1500), query=st.text(max_size=30), room=st.integers(1, 200))
 def test_any_excerpt_is_the_very_bytes_and_has_its_marks(text, query, room):
     place = excerpt(hit(text), words_in(query), room)

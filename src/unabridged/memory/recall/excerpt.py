@@ -76,12 +76,16 @@ def _place(text: str, words: Words, room: int) -> tuple[int, int]:
     spans = [(behind + a, behind + b) for a, b in pairwise(sorted({0, *sentences(near), len(near)}))]
     start = next((a for a, b in spans if a <= first < b), first)
     if last - start > room * 3 // 4:  # a sentence that is longer than what is shown
-        start = _word(text, max(start, first - room // 4))
+        start = min(first, _word(text, max(start, first - room // 4)))
+    start += len(text[start:]) - len(text[start:].lstrip())  # blanks take no room
     end = start
     for _, further in spans:
         if end < further <= start + room:
             end = further
-    return start, end if end > last else _word(text, start + room, back=True)
+    if end > max(start, last):
+        return start, end
+    cut = _word(text, start + room, back=True)
+    return start, cut if cut > start else min(start + room, len(text))
 
 
 def _most(said: Sequence[tuple[int, str]], wide: int) -> tuple[int, int]:
